@@ -1,6 +1,6 @@
 """Layers of examples/ as CSL, compiled by our own `cslc` and run, beside their C on the simulated wafer.
 
-    python benchmarks/csl_round_trip.py [--arch wse2|wse3] [--simd auto|off] [LAYER..]
+    python benchmarks/csl_round_trip.py [--arch wse2|wse3] [--simd auto|off] [--every N] [LAYER..]
 
 For each layer and map of examples/layers.txt: whether the results have the same bits, and the cycles of both
 from the first task to the last. CSL's are those of the layer's slowest PE, from the launch to the end of what
@@ -43,10 +43,12 @@ def main() -> None:
     )
     parser.add_argument("--arch", choices=("wse2", "wse3"), default="wse2")
     parser.add_argument("--simd", choices=("auto", "off"), default="auto")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="a sample: one of N")
     parser.add_argument("names", nargs="*", metavar="LAYER")
     given = parser.parse_args()
     print("| layer | bits | C | CSL | CSL / C |\n|---|---|---:|---:|---:|")
     chosen = [layer for layer in layers() if not given.names or layer.map in given.names]
+    chosen = chosen[given.every // 2 :: given.every]
     rows = [row for layer in chosen for row in round_trip(layer, given.arch, given.simd)]
     equal = [float(row.split("|")[3]) for row in rows if row.startswith("equal")]
     refused = sum(row.startswith("refused") for row in rows)

@@ -34,8 +34,8 @@ from polyloom.mdh.cuda.device import choose_gpu
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.tune import TuneOptions
-from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker
 from polyloom.sources import Reading, load_host_programs
+from polyloom.workers.child import Died, Job, Overdue, Worker
 
 OURS, PLAIN = "Polyloom, tuned", "Polyloom, untuned"
 TUNING = 0.5

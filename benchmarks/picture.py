@@ -24,7 +24,7 @@ CORNERS = ("gemv_bias.lair", "-DM=32", "-DN=16", "-DT=float32", "--map", "gemv_b
 
 GEMM = ("c/gemm.c", "--param=n=256", "--param=m=256", "--param=k=256", "--check")
 
-LINE = "[...document.querySelectorAll('.code tr')].find(r => r.textContent.includes('invoke_simd(fmac'))"
+LINE = "[...document.querySelectorAll('.code tr')].find(r => r.textContent.includes('invoke_simd(fmul'))"
 SHOW_A_LINE = f"""
 (s => {{ s.value = 60; s.dispatchEvent(new Event('input')); }})(document.getElementById('wave-time'));
 for (const option of document.getElementById('code-role').options) {{
@@ -34,6 +34,12 @@ for (const option of document.getElementById('code-role').options) {{
 }}
 document.getElementById('listing').scrollTop = {LINE}.offsetTop - 150;
 {LINE}.firstChild.click();
+document.getElementById('pes').scrollIntoView();
+"""
+
+SHOW_A_MOMENT = """
+document.querySelector('[data-layer=activity]').click();
+(s => { s.value = 60; s.dispatchEvent(new Event('input')); })(document.getElementById('wave-time'));
 document.getElementById('pes').scrollIntoView();
 """
 
@@ -76,11 +82,19 @@ def run_page(folder: Path) -> Path:
     return folder / "run.html"
 
 
+def network_page(folder: Path) -> Path:
+    """Return the page of the example's network."""
+    options = ("--one-wafer", "--check", "--report", str(folder / "cnn.html"))
+    polyloom("simulate", "models/cnn.onnx", *options)
+    return folder / "cnn.html"
+
+
 PICTURES = {
     "report": Picture(layer_page, (1280, 1195)),
     "code": Picture(layer_page, (1280, 1180), SHOW_A_LINE),
     "beside": Picture(beside_page, (1280, 1240)),
     "run": Picture(run_page, (1280, 1320)),
+    "network": Picture(network_page, (1280, 1200), SHOW_A_MOMENT),
 }
 SITE = (1280, 900)
 

@@ -8,6 +8,7 @@ is installed. Each is run and trained one step (gradients of all parameters) and
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 import warnings
@@ -484,28 +485,42 @@ def checked(make: Callable[[], Made]) -> tuple[str, float, float]:
     return what, max(plain, trained[1]), trained[0]
 
 
-def seconds(call: Any, inputs: Any) -> float:
-    with torch.no_grad():
-        for _ in range(3):
-            call(*inputs)
-        times = []
-        end = time.perf_counter() + 0.3
-        while time.perf_counter() < end:
-            start = time.perf_counter()
-            call(*inputs)
-            times.append(time.perf_counter() - start)
-    return min(times)
+ROUNDS, LEAST = 20, 0.6
+"""Rounds and seconds that all contenders take in turns, at least."""
 
 
-def timed(make: Callable[[], Made]) -> str:
+def timed(make: Callable[[], Made]) -> list[float]:
+    """Return the least seconds of a call in PyTorch, by inductor and by Polyloom, called in turns."""
     torch.manual_seed(1)
     module, inputs = make()
     module.eval()
-    found = [seconds(module, inputs)]
+    calls: list[Any] = [module]
     for backend in ("inductor", polyloom):
         torch._dynamo.reset()
-        found.append(seconds(torch.compile(module, backend=backend), inputs))
-    return "  ".join(f"{1e3 * s:8.3f}" for s in found)
+        calls.append(torch.compile(module, backend=backend))
+        with torch.no_grad():
+            calls[-1](*inputs)
+    times: list[list[float]] = [[] for _ in calls]
+    end = time.perf_counter() + LEAST
+    with torch.no_grad():
+        while time.perf_counter() < end or len(times[0]) < ROUNDS:
+            for call, found in zip(calls, times, strict=True):
+                start = time.perf_counter()
+                call(*inputs)
+                found.append(time.perf_counter() - start)
+    return [min(found) for found in times]
+
+
+def table(chosen: dict[str, Callable[[], Made]]) -> None:
+    """Print times and, at the end, the geometric means of how many times as fast Polyloom is."""
+    ratios = []
+    for name, make in chosen.items():
+        eager, inductor, ours = timed(make)
+        ratios.append((eager / ours, inductor / ours))
+        cells = "  ".join(f"{1e3 * s:8.3f}" for s in (eager, inductor, ours))
+        print(f"{name:24} {cells} ms eager, inductor, polyloom", flush=True)
+    means = [math.exp(sum(map(math.log, column)) / len(ratios)) for column in zip(*ratios, strict=True)]
+    print(f"{len(ratios)} models: {means[0]:.2f} times as fast as eager, {means[1]:.2f} as inductor")
 
 
 def main() -> int:
@@ -515,10 +530,10 @@ def main() -> int:
     options = parser.parse_args()
     chosen = {n: m for n, m in {**MODELS, **dict(of_transformers())}.items() if options.k in n}
     wrong = 0
+    if options.times:
+        table(chosen)
+        return 0
     for name, make in chosen.items():
-        if options.times:
-            print(f"{name:24} {timed(make)} ms eager, inductor, polyloom", flush=True)
-            continue
         try:
             what, results, grads = checked(make)
         except Exception as fault:

@@ -42,10 +42,13 @@ class SeededProgram:
     arrays: dict[str, Any]
 
 
-def program(seed: int, most: int = 4) -> SeededProgram:
-    """Return the program of a number, with at most so many nests of loops or forms."""
+def program(seed: int, most: int = 4, *, tiled: bool = False) -> SeededProgram:
+    """Return the program of a number, with at most so many nests of loops or forms.
+
+    ``tiled``: every other loop is one over tiles and one inside, as people tile by hand.
+    """
     rng = Random(seed)
-    writer = _Writer(rng)
+    writer = _Writer(rng, tiles=Random(f"tiles of {seed}") if tiled else None)
     body = writer.body(most)
     name = f"kernel_{seed}"
     lines = [f"void {name}({', '.join(_arguments())})", "{"]
@@ -88,6 +91,7 @@ class _Writer:
     """Writes lines; ``iterators``: of the loops around; ``locals``: scalars that have a value."""
 
     rng: Random
+    tiles: Random | None = None
     iterators: list[str] = field(default_factory=list)
     locals: list[str] = field(default_factory=lambda: list(OUTSIDE))
     count: int = 0
@@ -113,13 +117,29 @@ class _Writer:
 
     def loop(self, depth: int = 0) -> list[str]:
         i = self.new("i")
-        head = self.head(i)
+        head = self.tiled_head(i) if self.tiles and self.tiles.random() < 0.5 else self.head(i)
         self.iterators.append(i)
         known = list(self.locals)
         lines = [line for _ in range(self.rng.randint(1, 3)) for line in self.item(depth + 1)]
         self.locals = known
         self.iterators.pop()
         return [f"{head} {{", *_indented(lines), "}"]
+
+    def tiled_head(self, i: str) -> str:
+        """Two loops on one line: over tiles, by their first element or their number, and inside one."""
+        assert self.tiles is not None
+        b, size, high = f"b{i}", self.tiles.choice([2, 3, 4]), self.tiles.choice(["n", "m", "6"])
+        inside = f"for (int {i} = {b}; {i} < {b} + {size} && {i} < {high}; {i}++)"
+        return self.tiles.choice(
+            [
+                f"for (int {b} = 0; {b} < {high}; {b} += {size}) {inside}",
+                f"for (int {b} = 1; {b} < {high}; {b} += {size}) {inside}",
+                f"for (int {b} = 0; {b} < {high} / {size}; {b}++) for (int {i} = {size} * {b};"
+                f" {i} < {size} * {b} + {size}; {i}++)",
+                f"for (int {b} = ({high} - 1) / {size}; {b} >= 0; {b}--) for (int {i} = {size} * {b};"
+                f" {i} <= {size} * {b} + {size - 1}; {i}++) if ({i} < {high})",
+            ]
+        )
 
     def head(self, i: str) -> str:
         low = self.rng.choice(

@@ -156,6 +156,8 @@ def test_no_module_comes_from_the_current_folder(tmp_path: Path, command: list[s
     assert not (tmp_path / "PLANTED").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_tuner_runs_nothing_from_the_current_folder(tmp_path: Path) -> None:
     (tmp_path / "copy.py").write_text("open('PLANTED', 'w'); raise ImportError('planted')")
     source = EXAMPLES / "c" / "gemm.c"

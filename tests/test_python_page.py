@@ -54,6 +54,8 @@ def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("variables", one_in(4, HOMES))
+@pytest.mark.slow
+@pytest.mark.ci
 def test_any_user_without_a_cache(tmp_path: Path, variables: dict[str, str]) -> None:
     """As user 65534 where the tests run as root; the cache's folder belongs to somebody else."""
     folder = tmp_path / "cache"

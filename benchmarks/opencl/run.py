@@ -28,9 +28,9 @@ from polyloom.device_pipeline import tune_opencl
 from polyloom.mdh.device.devices import choose_device
 from polyloom.mdh.tuning.database import Database, default_path
 from polyloom.mdh.tuning.tune import TuneOptions
-from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker
 from polyloom.report.tuning_view import print_tuning, tuning_progress
 from polyloom.sources import Reading, load_host_programs
+from polyloom.workers.child import Died, Job, Overdue, Worker
 
 LIMITS = {"start": 300.0, "prepare": 900.0, "visit": 300.0, "": 300.0}
 PEAK, TUNED, MODEL = "peak", "Polyloom, tuned", "Polyloom, untuned"

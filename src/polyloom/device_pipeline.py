@@ -12,8 +12,11 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.host import HostProgram, MdHom, Role
+from polyloom.ir.transform.channels_last import with_channels_last
+from polyloom.ir.transform.fuse_epilogues import with_finishing_maps
 from polyloom.ir.transform.specialise import specialise
-from polyloom.ir.verification.references import Reference
+from polyloom.ir.verification.passes import at_the_end
+from polyloom.ir.verification.references import Reference, evaluated
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.cuda.targets import target_device
 from polyloom.mdh.device.devices import DeviceModel, choose_device
@@ -24,8 +27,10 @@ from polyloom.mdh.dropin.loops import c_side
 from polyloom.mdh.dropin.opencl import opencl_side
 from polyloom.mdh.dropin.source import Place, Variable
 from polyloom.mdh.native.device import NATIVE, choose, opened
+from polyloom.mdh.native.rows import suited
 from polyloom.mdh.running import CheckedProgram, RunResult, run_program
 from polyloom.mdh.runtime.arguments import Signature, known_parameters
+from polyloom.mdh.split.places import OneDevice, Workers
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 from polyloom.scop.model import Origin, Scop, ScopArray
 from polyloom.sources import (
@@ -38,11 +43,12 @@ from polyloom.sources import (
     load_program,
     loops,
 )
+from polyloom.workers.crew import ALONE, Crew
 
 if TYPE_CHECKING:
-    from polyloom.mdh.tuning.cluster.workers import Cluster
     from polyloom.mdh.tuning.database import Database
     from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions
+    from polyloom.workers.cluster import Cluster
 
 CHECK_SECONDS = 60.0
 """How long a C program may run with which tuned results are compared."""
@@ -69,6 +75,9 @@ def drop_in(
         helps = [f"there are {', '.join(_SIDES)}"]
         raise PolyloomError(error("target-unknown", f"no drop-in is for `{target}`", helps=helps))
     strict = any(part.program.strict for part in loaded)
+    if target == "c":
+        model = choose(device or NATIVE)
+        loaded = [replace(part, program=suited(part.program, model)) for part in loaded]
     side = _SIDES[target](device, TunedEmitter(database), strict)
     check_values(values, [part.program for part in loaded])
     maker = Maker(side, values)
@@ -136,6 +145,19 @@ def open_loaded(
     return open_program(host, device, database, check=check, constants=constants)
 
 
+def open_split(
+    loaded: Loaded | LoadedHost, devices: Sequence[DeviceModel], crew: Crew, database: Path | None = None
+) -> CompiledProgram:
+    """Make a callable program whose rows run on several devices, and on the workers of a crew, at a time.
+
+    Errors: those of ``open_loaded``; of calls, Unsupported with ``split-rows``.
+    """
+    device = devices[0] if devices else choose(None)
+    places: list[OneDevice | Workers] = [OneDevice(each, database) for each in devices]
+    places += [] if crew is ALONE else [Workers(crew)]
+    return open_loaded(loaded, device, database).over(places)
+
+
 def open_program(
     loaded: LoadedHost,
     device: DeviceModel,
@@ -145,10 +167,19 @@ def open_program(
     constants: abc.Mapping[str, Any] | None = None,
 ) -> CompiledProgram:
     """Make a callable program of a host program; the arguments are those of ``open_loaded``."""
-    signature = None if loaded.scop is None else signature_of(loaded.program, loaded.scop, constants or ())
+    program = suited(loaded.program, device)
+    signature = None if loaded.scop is None else signature_of(program, loaded.scop, constants or ())
     make = CheckedProgram if check else CompiledProgram
     rest = signature, loaded.remarks, loaded.reference, constants
-    return make(loaded.program, opened(device), TunedEmitter(database), *rest)
+    return make(program, opened(device), TunedEmitter(database), *rest)
+
+
+def _laid_out(program: HostProgram) -> HostProgram:
+    """Return a program with channels last, maps joined to what they finish then; as it is without windows."""
+    before, program = program, with_channels_last(program)
+    while program is not before and program.body != before.body:
+        before, program = program, with_finishing_maps(program)
+    return program
 
 
 def open_model(
@@ -164,6 +195,9 @@ def open_model(
     ``reference``: what its results are compared with; None: the evaluator's.
     """
     program = host_program(model.program)
+    reference = reference or evaluated(program)
+    if device.platform == NATIVE:
+        program = at_the_end("layouts", _laid_out(program))
     looped = not all(isinstance(node, MdHom) for node in program.body)
     emitter = TunedEmitter(database, shares_kernels=not looped)
     make = CheckedProgram if check else CompiledProgram
@@ -186,6 +220,7 @@ def tune_opencl(
     """
     from polyloom.mdh.tuning.tune_program import tune_programs
 
+    programs = [suited(program, device) for program in programs]
     special = [specialise(program, known_parameters(program, given)) for program in programs]
     return tune_programs(special, device, database, options, observer, cluster)
 

@@ -37,14 +37,17 @@ STAGED = ".polyloom-"
 _NAMED = 5
 """Files that a message names at most."""
 
+Contents = Mapping[str, "str | bytes"]
+"""What files are to hold, by their names."""
+
 Digests = Mapping[str, frozenset[str]]
 """What each file of a folder may hold for being Polyloom's, by its name."""
 
 
 def write_folder(
-    texts: Mapping[str, str], document: Mapping[str, Any], folder: Path, *, others_stay: bool = False
+    texts: Contents, document: Mapping[str, Any], folder: Path, *, others_stay: bool = False
 ) -> tuple[str, ...]:
-    """Write texts by name, and ``manifest.json`` (``document``, the names and the mark); return the names.
+    """Write files by name, and ``manifest.json`` (``document``, the names and the mark); return the names.
 
     The folder may exist if it is empty, or holds nothing but what an earlier call wrote, unchanged. With
     ``others_stay`` it may hold other files, which stay, if their names are other ones: what was built in it.
@@ -52,7 +55,7 @@ def write_folder(
     Errors: a PolyloomError ``folder-occupied`` or ``file-unwritable``; the folder is then as it was.
     """
     digests = {name: _digest(_bytes(text)) for name, text in texts.items()}
-    everything = {**texts, MANIFEST: _manifest(document, digests)}
+    everything: Contents = {**texts, MANIFEST: _manifest(document, digests)}
     with refusing_unwritable(folder):
         target = folder.resolve()
         own = _own(target)
@@ -82,9 +85,9 @@ def _signed(document: dict[str, Any]) -> str:
     return json.dumps({**bare, MARK: {**bare[MARK], "sha256": signed}}, indent=2) + "\n"
 
 
-def _bytes(text: str) -> bytes:
+def _bytes(text: str | bytes) -> bytes:
     """Return a text as it is written: in UTF-8, but for names of files, which may be any bytes."""
-    return text.encode("utf-8", "surrogateescape")
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
 
 
 def _digest(data: bytes) -> str:
@@ -156,7 +159,7 @@ def _occupied(folder: Path, reason: str, *, foreign: bool = False) -> Diagnostic
 
 
 @contextmanager
-def _staged(texts: Mapping[str, str], parent: Path, prefix: str, old: Iterable[str] = ()) -> Iterator[Path]:
+def _staged(texts: Contents, parent: Path, prefix: str, old: Iterable[str] = ()) -> Iterator[Path]:
     """Write texts into a temporary folder; afterwards it goes, with what it holds of them and of ``old``."""
     folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix))
     try:
@@ -170,7 +173,7 @@ def _staged(texts: Mapping[str, str], parent: Path, prefix: str, old: Iterable[s
             folder.rmdir()
 
 
-def _replaced_at_once(texts: Mapping[str, str], target: Path, own: Digests) -> bool:
+def _replaced_at_once(texts: Contents, target: Path, own: Digests) -> bool:
     """Let a new folder take the place of ``target`` in one step; return False where that cannot be."""
     exists = target.exists()
     if exists and not _is_replaceable(target, own):
@@ -208,7 +211,7 @@ def _exchanged(one: Path, other: Path) -> bool:
     return rename is not None and not rename(at_fdcwd, bytes(one), at_fdcwd, bytes(other), exchange)
 
 
-def _refill(texts: Mapping[str, str], transition: str, target: Path, own: Digests) -> None:
+def _refill(texts: Contents, transition: str, target: Path, own: Digests) -> None:
     """Move new files into ``target``, each whole, and old ones out; undo that if a step fails.
 
     ``transition`` is the manifest while it lasts. Old files step aside first, so that all but the manifest's

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -30,6 +30,7 @@ from polyloom.ir.types import ElementType
 from polyloom.ir.verification.references import Expected
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import choose
+from polyloom.mdh.native.repeated import Again
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.polyhedra.effort import limited
 from polyloom.scop.transform import ReductionMode, Transformation, host_program
@@ -94,6 +95,7 @@ class Jitted:
         self._signature = inspect.signature(function)
         self._text = text_of_function(function)
         self._kinds: dict[Types, _Kind] = {}
+        self._again: Again | None = None
         functools.update_wrapper(self, function)
 
     def __repr__(self) -> str:
@@ -105,17 +107,35 @@ class Jitted:
         Errors: ``Unsupported`` with ``python-...`` at a place in its file, where that has no affine form;
         ``argument-...``; ``python-index`` for sizes with which an index is outside; ``input-alias``.
         """
+        again = self._again
+        found = NotImplemented if again is None else again(*arguments, **named)
+        if found is NotImplemented:
+            found = self._checked(arguments, named)
+        return None if not found else found[0] if len(found) == 1 else found
+
+    def _checked(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Run once, and keep what calls of the same kind need."""
         bound = self._bound(arguments, named)
         given = taken(bound)
         kind = self._kind(given.arrays)
-        inputs = self._inputs(kind, given.arrays)
-        arrays = kind.compiled.run(**inputs).arrays
+        arrays, done = kind.compiled.done((), self._inputs(kind, given.arrays))
         results = [self._result(kind, name, arrays, given.arrays) for name in kind.found.results]
-        found = [
+        if done is not None and not given.foreign and self._is_plain(results):
+            known = {n: bound[n] for n in self._signature.bind(*arguments, **named).arguments}
+            inside = kind.compiled.signature.names
+            places = {name: (name if name in inside else None, value) for name, value in known.items()}
+            self._again = done.again(places, tuple(bound), kind.found.results)
+        return tuple(
             bound[n] if n in kind.found.shapes else r
             for n, r in zip(kind.found.results, given.given_back(results), strict=True)
-        ]
-        return None if not found else found[0] if len(found) == 1 else tuple(found)
+        )
+
+    def _is_plain(self, results: Sequence[Any]) -> bool:
+        """Return whether arguments may come by place or by name, and results are arrays."""
+        kinds = {p.kind for p in self._signature.parameters.values()}
+        return kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD} and all(
+            type(r) is np.ndarray for r in results
+        )
 
     def run(self, *arguments: Any, check: bool = False, **named: Any) -> RunResult:
         """Run once on copies and tell how long it took; ``check``: compare with the Python function.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import abc
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout.fabric_use import fabric_uses
 from polyloom.wafer.array_layout.order import lay_out, layout_remarks
 from polyloom.wafer.border.peeling import peel_border
+from polyloom.wafer.codegen.turns import with_turns
 from polyloom.wafer.collectives import ReductionShape, plan_reductions
 from polyloom.wafer.dataflow.local_arrays import LocalArray, allocate
 from polyloom.wafer.dataflow.tasks import ComputeTask, TaskGraph, build_tasks
@@ -22,7 +24,7 @@ from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.options import Extension
 from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.mapping.supported import check_expressible
-from polyloom.wafer.placement.candidates import SearchOptions
+from polyloom.wafer.placement.candidates import Candidate, Pricers, SearchOptions, Wanted, priced
 from polyloom.wafer.placement.choose import Choice, complete
 from polyloom.wafer.placement.cost.model import estimated_cycles
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
@@ -37,6 +39,7 @@ from polyloom.wafer.simd.decision import (
 )
 from polyloom.wafer.simd.paper_strategies import enlarge
 from polyloom.wafer.simd.whole_stream import whole_stream
+from polyloom.workers.crew import ALONE, Crew
 
 if TYPE_CHECKING:
     pass
@@ -88,13 +91,14 @@ def _analysed(
             laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options, fabric)
         wanted = simd if options.mode is not SimdMode.OFF else ()
         missed = [r for a in wanted if (r := missed_remark(a)) is not None]
+        in_turn = with_turns(graph, laid_out, border, options)
         used = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(program, laid_out))
         return LayerAnalysis(
             program=program,
             mapping=border.compute,
             border=border,
             options=options,
-            graph=graph,
+            graph=in_turn,
             reductions=reductions,
             arrays_before=arrays,
             arrays=laid_out,
@@ -142,13 +146,25 @@ def complete_mapping(
     machine: Machine,
     size: tuple[int, int] | None = None,
     options: SearchOptions | None = None,
+    crew: Crew = ALONE,
 ) -> Choice:
     """Return a map's mapping, with what it leaves open chosen; ``size`` is taken in place of the map's.
+
+    ``crew``: who compiles maps that are compared.
 
     Source: dtg_codegen, Sec. 4.1.2 (a direction, and its future work).
     """
     check_expressible(program)
-    return complete(source, program, machine, lambda p, m: _estimated(p, m, machine), size, options)
+
+    def price(program: Program, wanted: abc.Sequence[Wanted]) -> abc.Sequence[Candidate]:
+        return crew.each(_candidate, [(program, machine, each) for each in wanted])
+
+    return complete(source, program, machine, Pricers(crew.size, price), size, options)
+
+
+def _candidate(task: tuple[Program, Machine, Wanted]) -> Candidate:
+    program, machine, wanted = task
+    return priced(program, wanted, partial(_estimated, machine=machine))
 
 
 def _estimated(program: Program, mapping: Mapping, machine: Machine) -> float:

@@ -33,8 +33,8 @@ class Job:
 
     ``options``: values by name, of the target's own and of those that the command line has for all:
     ``map_file``, ``size``, ``machine``, ``simd``, ``simd_without``, ``reduction``, ``device``,
-    ``parameters``, ``database``. ``say`` is told of warnings, and of the map that was chosen, before code is
-    made.
+    ``parameters``, ``database``, ``jobs``, ``cluster``; of a network ``one_wafer``, ``pes``, ``state``,
+    ``maps``. ``say`` is told of warnings, and of the map that was chosen, before code is made.
     """
 
     source: Given
@@ -76,24 +76,52 @@ def _wafer(job: Job) -> Compiled:
 
 def _csl(job: Job) -> Compiled:
     from polyloom.folders import write_folder
-    from polyloom.wafer.csl_output.limits import machine_for
+    from polyloom.wafer.csl_output.limits import machine_for, single_elements
     from polyloom.wafer.csl_output.project import project_files
 
     arch = job.option("arch", "wse2")
+    if job.option("one_wafer", False):
+        return _csl_network(job, arch)
     program, chosen, remarks = _placed(job, machine_for(arch))
     texts = {**project_files(program, arch), **({} if chosen is None else {"chosen.map": chosen})}
+    remarks = (*remarks, *single_elements(program.analysis, arch))
     return Compiled(partial(write_folder, texts, {"target": "csl", "arch": arch}), remarks)
+
+
+def _csl_network(job: Job, arch: str) -> Compiled:
+    from polyloom.api.network import compile_one_wafer
+    from polyloom.folders import write_folder
+    from polyloom.wafer.csl_output.limits import machine_for
+    from polyloom.wafer.network.csl_output.project import network_files
+    from polyloom.workers.local import crew_of
+
+    loaded = load_tensors(job.source, job.reading)
+    job.say(loaded.warnings)
+    pes, maps, state = (job.option(name) for name in ("pes", "maps", "state"))
+    machine = machine_for(arch)
+    with crew_of(job.option("jobs"), job.option("cluster")) as crew:
+        network = compile_one_wafer(loaded, machine=machine, pes=pes, maps=maps, state=state, crew=crew)
+    weights = None if loaded.model is None else loaded.model.constants
+    chosen = {
+        f"{place.block.placed.stage.name}.map": place.block.placed.choice.text
+        for place in network.plan.places
+        if place.block.placed.stage.name not in (maps or {})
+    }
+    texts = {**network_files(network, arch, weights), **chosen}
+    return Compiled(partial(write_folder, texts, {"target": "csl", "arch": arch}))
 
 
 def _placed(job: Job, machine: str | Machine) -> tuple[WaferProgram, str | None, tuple[Diagnostic, ...]]:
     """Return a layer's program for a machine, the map where it was chosen, and remarks."""
     from polyloom.api.mapping import choose_mapping
     from polyloom.api.wafer import compile_wafer
+    from polyloom.workers.local import crew_of
 
     loaded = load_tensors(job.source, job.reading)
     job.say(loaded.warnings)
     size = job.option("size")
-    choice = choose_mapping(loaded, job.option("map_file"), size=size, machine=machine)
+    with crew_of(job.option("jobs"), job.option("cluster")) as crew:
+        choice = choose_mapping(loaded, job.option("map_file"), size=size, machine=machine, crew=crew)
     job.say(choice)
     without, shape = job.option("simd_without", ()), job.option("reduction", "auto")
     simd = job.option("simd", "auto")

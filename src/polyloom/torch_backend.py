@@ -22,7 +22,7 @@ from polyloom.device_pipeline import open_model
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.torch import import_traced
 from polyloom.frontends.torch.table import OPERATIONS
-from polyloom.frontends.torch.traced import Result, element_of
+from polyloom.frontends.torch.traced import Result, array_of, element_of
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import choose
 from polyloom.polyhedra.effort import limited
@@ -125,7 +125,7 @@ class _Program:
         self.places = [(k, name) for k, name in enumerate(names) if name in used]
 
     def __call__(self, arguments: Arguments) -> Sequence[Any]:
-        arrays = {name: arguments[k].detach().numpy() for k, name in self.places}
+        arrays = {name: array_of(arguments[k]) for k, name in self.places}
         results = self.compiled.results(**self.ends.inputs(arrays))
         found = self.ends.outputs({name: np.asarray(array) for name, array in results.items()})
         given: dict[str, Any] = {name: torch.from_numpy(array) for name, array in found.items()}
@@ -133,4 +133,6 @@ class _Program:
 
 
 def _result(tensor: Any, result: Result) -> Any:
-    return tensor.item() if result.is_number else tensor
+    if result.is_number:
+        return tensor.item()
+    return tensor.to(torch.bfloat16) if result.is_bfloat else tensor

@@ -95,6 +95,8 @@ def without(arguments: list[str], environment: dict[str, str]) -> subprocess.Com
 
 @pytest.mark.skipif(find_spec("ziglang") is not None, reason="a C compiler that needs no PATH is installed")
 @pytest.mark.parametrize("compiler", ["none", pytest.param("broken", marks=LATER)])
+@pytest.mark.slow
+@pytest.mark.ci
 def test_no_driver_and_no_compiler(compiler: str, folder: Path) -> None:
     (folder / "f.c").write_text(GOOD)
     (folder / "bin").mkdir()

@@ -44,7 +44,7 @@ def test_simulate(layer: list[str], capsys: Captured, tmp_path: Path) -> None:
     assert found["check"]["reference"].startswith("the C program, built by ")
     assert np.load(tmp_path / "y.npz")["y"].shape == (32,)
     explained = document(capsys, ["explain", *layer, *place])
-    assert [t["statement"] for t in explained["tasks"] if t["kind"] == "dense"] == ["ff"]
+    assert "ff" in {t["statement"] for t in explained["tasks"]}
 
 
 def test_compile_for_the_wafer(layer: list[str], tmp_path: Path) -> None:

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from polyloom.cli.main import run
+from polyloom.cli.verbs import check, cslc, show, trace
 from polyloom.cli.verbs import compile as compile_verb
 from polyloom.cli.verbs import explain as explain_verb
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+VERBS = (check, compile_verb, cslc, explain_verb, show, trace)
 CONV = str(EXAMPLES / "conv1d.lair")
+LAYOUT = str(EXAMPLES / "csl" / "axpy" / "layout.csl")
+PARAMS = "--params=width:2,height:1,n:4"
 MAP = ["--map", str(EXAMPLES / "conv1d.map")]
 
 
@@ -25,6 +29,14 @@ MAP = ["--map", str(EXAMPLES / "conv1d.map")]
         (
             ["compile", CONV, "--size", "1x2", "--target", "wafer", "-o", "out"],
             "compiling conv1d.lair for wafer",
+        ),
+        (["show", CONV], "reading conv1d.lair"),
+        (["show", str(EXAMPLES / "c/gemm.c")], "looking at the loops of gemm.c"),
+        (["trace", CONV], "evaluating conv1d.lair"),
+        (["check", LAYOUT, PARAMS], "checking layout.csl"),
+        (
+            ["cslc", LAYOUT, PARAMS, "--memcpy", "--fabric-offsets=4,1", "--fabric-dims=20,20", "--verbose"],
+            "compiling layout.csl",
         ),
     ],
 )
@@ -45,7 +57,7 @@ def test_what_is_done_is_said(
         said.append(text)
 
     monkeypatch.chdir(tmp_path)
-    for verb in (compile_verb, explain_verb):
+    for verb in VERBS:
         monkeypatch.setattr(verb, "status_line", noting)
     assert run(arguments) == 0
     assert said == [words]

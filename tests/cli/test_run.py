@@ -166,6 +166,8 @@ def test_no_devices(monkeypatch: pytest.MonkeyPatch, capsys: Captured, scale: st
     assert "device-none" in failure(capsys, ["run", scale, "--param", "n=3"], 1)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_program_that_enlarges_errors(capsys: Captured) -> None:
     lu = str(EXAMPLES / "c" / "lu.c")
     found = document(capsys, ["run", lu, "--param", "n=40", "--check"])

@@ -81,6 +81,8 @@ def test_a_person_sees_a_table(product: str, database: str, capsys: Captured) ->
     assert "20 x 20 x 20" in out and "tuned for" in out and err == ""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_results_travel(product: str, database: str, tmp_path: Path, capsys: Captured) -> None:
     there, file = str(tmp_path / "there.sqlite"), str(tmp_path / "results.json")
     found = document(capsys, command(product, database, "--evaluations", "3", "--export", file))
@@ -225,11 +227,7 @@ def workers(parent: int) -> Iterator[int]:
             state = (folder / "stat").read_text().rpartition(")")[2].split()[0]
         except OSError:
             continue
-        if (
-            b"polyloom.mdh.tuning.worker_main" in words
-            and str(parent).encode() in words
-            and state not in "ZX"
-        ):
+        if b"polyloom.workers.child_main" in words and str(parent).encode() in words and state not in "ZX":
             yield int(folder.name)
 
 
@@ -255,6 +253,8 @@ def test_kill_9_while_tuning(product: str, database: str) -> None:
     assert list(workers(int(inside))) == []
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_ctrl_c_keeps_and_prints_what_was_found(product: str, database: str) -> None:
     tuner = start(product, database, "--budget", "600", "--json")
     wait_for(database, 3, tuner)
@@ -267,6 +267,8 @@ def test_ctrl_c_keeps_and_prints_what_was_found(product: str, database: str) -> 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_full_disk_is_one_diagnostic(product: str, database: str) -> None:
     with Database(Path(database)) as results:
         for number in range(150):
@@ -285,6 +287,8 @@ def test_a_full_disk_is_one_diagnostic(product: str, database: str) -> None:
     assert measurements(database) >= before
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_from_python(product: str, database: str) -> None:
     program = polyloom.compile(product, database=database)
     arrays = {name: _matrix() for name in "ABC"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ def lowered(text: str, arch: str = "wse2") -> PeProgram:
 class Run:
     """A program on one PE; ``call`` runs a function to its ``unblock_cmd_stream()``."""
 
-    def __init__(self, text: str, arch: str = "wse2") -> None:
-        elaborated = program(text, arch=arch)
+    def __init__(self, text: str, arch: str = "wse2", folder: Path | None = None) -> None:
+        elaborated = program(text, folder=folder, arch=arch)
         self.unit = lower_program(elaborated, "unit_0", poison=True)
         self.fabric = CslFabric(
             {"unit_0": self.unit.c}, load_machine(MACHINES[arch]), 1, 1, max_cycles=1_000_000
@@ -53,8 +54,8 @@ class Run:
         return np.frombuffer(self.fabric.read(0, 0, address, size), kind)
 
 
-def results(text: str, kind: Any, count: int, arch: str = "wse2") -> list[Any]:
+def results(text: str, kind: Any, count: int, arch: str = "wse2", folder: Path | None = None) -> list[Any]:
     """Run ``main`` of a program that leaves its results in the exported array ``out``."""
-    run = Run(text, arch)
+    run = Run(text, arch, folder)
     run.call("main")
     return run.array("out", kind, count).tolist()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import random
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from polyloom.csl.overview import overview
 from polyloom.csl.survey import pes_text, survey
 from polyloom.diagnostics import PolyloomError
 from polyloom.report.csl.explain_view import print_survey
-from polyloom.report.html.csl_page import csl_page, task_rows, wait_rows
+from polyloom.report.html.csl_page import csl_page, listings, task_rows, wait_rows
 
 PROGRAMS = Path(__file__).parent / "programs"
 WORD: dict[str, Any] = {
@@ -167,7 +169,8 @@ def test_the_page_of_a_run_says_what_was_counted(tmp_path: Path) -> None:
     data = page_data(page)
     assert data["cycles"] == run.counts.cycles > 0
     assert data["roles"] == [unit.overview.file for unit in run.program.units]
-    assert [pe["x"] for pe in data["timelines"]["pes"]] == [0, 1, 2, 3]
+    timelines = json.loads(zlib.decompress(base64.b64decode(data["timelines"]["data"])))
+    assert [pe["x"] for pe in timelines["pes"]] == [0, 1, 2, 3]
     rows = list(task_rows(run))
     assert sum(row.times for row in rows if row.task == "start") == 4
     assert sum(row.cycles - row.waited for row in rows) == sum(
@@ -178,6 +181,20 @@ def test_the_page_of_a_run_says_what_was_counted(tmp_path: Path) -> None:
     routes = {(route["color"], route["source"], tuple(route["targets"])) for route in data["routes"]}
     assert {(1, "ramp", ("east",)), (2, "west", ("ramp",))} <= routes
     assert 'class="verdict none"' in page and "done, local 9" in re.sub("<[^>]*>", "", page)
+
+
+def test_the_cycles_of_all_lines_are_those_of_the_run(tmp_path: Path) -> None:
+    run = runs_of(5, tmp_path, launched=True)
+    found = list(listings(run))
+    assert sum(each["cycles"] for each in found) == run.counts.busy.sum()
+    root = found[0]
+    assert root["text"] == run.program.sources[root["name"]]
+    assert (root["pes"], root["name"].endswith("pe.csl")) == (len(run.program.tiles), True)
+    lines = root["text"].splitlines()
+    worked = {lines[n - 1].strip(): root["uses"][5 * k + 2] for k, n in enumerate(root["uses"][::5])}
+    assert all(not text.startswith(("//", "const ", "}")) for text, cycles in worked.items() if cycles), (
+        worked
+    )
 
 
 def test_a_run_that_cannot_end_has_a_page_too(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from polyloom.csl.host.options import Options
 from polyloom.csl.host.runtime import MemcpyDataType, MemcpyOrder, SdkRuntime
 from polyloom.csl.host.utils import calculate_cycles, input_array_to_u32, memcpy_view
 from polyloom.diagnostics import PolyloomError
+from samples import one_in
 
 PROGRAMS = Path(__file__).parent / "programs"
 ARCHES = ("wse2", "wse3")
@@ -53,7 +54,7 @@ def get(runner: SdkRuntime, name: str, elements: int, dtype: Any) -> np.ndarray[
     return data.reshape(HEIGHT, WIDTH, elements)
 
 
-@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("arch", one_in(2, ARCHES))
 def test_collectives(arch: str, tmp_path: Path) -> None:
     runner = open_program("collectives", arch, tmp_path, width=WIDTH, height=HEIGHT, n=N)
     random = np.random.default_rng(3)
@@ -85,7 +86,7 @@ def test_collectives(arch: str, tmp_path: Path) -> None:
     runner.stop()
 
 
-@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("arch", one_in(2, ARCHES, start=1))
 def test_collectives_one_after_another(arch: str, tmp_path: Path) -> None:
     runner = open_program("collectives", arch, tmp_path, width=WIDTH, height=HEIGHT, n=1)
     numbers = np.arange(WIDTH * HEIGHT, dtype=np.float32).reshape(HEIGHT, WIDTH, 1)

@@ -643,6 +643,94 @@ def test_branches_of_the_other_architecture_are_not_looked_at(tmp_path: Path) ->
     assert found(tmp_path, "wse3", body=body) == []
 
 
+STREAM = "const r = @get_dsd({kind}_dsd, .{{ .extent = 4, .fabric_color = red }});"
+COLUMNS = "var m = @zeros([4, 4]f32);"
+REFUSED = [
+    ("csl-layout", {"layout": "@set_rectangle(2, 1);"}),
+    ("csl-layout", {"layout": '@set_tile_code(0, 0, "pe.csl", .{ .memcpy_params = memcpy.get_params(0) });'}),
+    ("csl-misplaced", {"body": "@set_color_config(0, 0, red, .{});"}),
+    ("csl-misplaced", {"body": "@set_local_color_config(red, .{});"}),
+    ("csl-misplaced", {"body": "@bind_local_task(done, id);"}),
+    ("csl-misplaced", {"body": "@initialize_queue(iq, .{});"}),
+    ("csl-misplaced", {"body": "@export_symbol(p);"}),
+    ("csl-misplaced", {"layout": "@initialize_queue(@get_input_queue(2), .{});"}),
+    ("csl-color", {"layout": "@set_color_config(0, 0, blue, .{});"}),
+    ("csl-color", {"layout": config(0, "RAMP", "EAST", "@get_color(24)")}),
+    ("csl-color", {"layout": config(0, "RAMP", "EAST, EAST")}),
+    ("csl-color", {"layout": switched(".switches = .{ .pos4 = .{ .tx = RAMP } }")}),
+    ("csl-color", {"layout": switched(".filter = .{ .kind = .{ .counter = true }, .min_idx = 3 }")}),
+    ("csl-color", {"layout": switched(".filter = .{ .kind = .{ .range = true }, .max_counter = 3 }")}),
+    ("csl-task-id", {"top": "const t = @get_data_task_id(iq);", "comptime": "@block(t);"}),
+    ("csl-id", {"comptime": "@initialize_queue(@get_input_queue(255), .{});"}),
+    ("csl-id", {"comptime": "@bind_local_task(done, @get_local_task_id(32));"}),
+    ("csl-queue-none", {"top": STREAM.format(kind="fabin"), "body": "@fmovs(da, r);"}),
+    (
+        "csl-queue-none",
+        {"body": "var n: u16 = 4; n += 1; @fmovs(da, @get_dsd(fabin_dsd, .{ .extent = n }));"},
+    ),
+    (
+        "csl-not-comptime",
+        {
+            "body": "var n: u16 = 3; n += 1;"
+            "@fmovs(@get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> a[i + n] }), db);"
+        },
+    ),
+    (
+        "csl-access",
+        {
+            "top": COLUMNS + "const d = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> m[i] });",
+            "body": "@fmovs(d, d);",
+        },
+    ),
+    (
+        "csl-dsd",
+        {
+            "top": "var w = @zeros([801]f32);"
+            "const d = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> w[200 * i] });",
+            "body": "@fmovs(d, d);",
+        },
+    ),
+    (
+        "csl-dsd",
+        {
+            "top": COLUMNS + "const d = @get_dsd(mem4d_dsd, .{ .tensor_access = |i, j|{4, 4} -> m[i, j] });",
+            "body": "const e = @set_dsd_length(d, 4); @fmovs(e, e);",
+        },
+    ),
+    (
+        "csl-dsd",
+        {
+            "top": COLUMNS + "const d = @get_dsd(mem4d_dsd, .{ .tensor_access = |i, j|{4, 4} -> m[i, j] });",
+            "body": "const e = @set_dsd_stride(d, 2); @fmovs(e, e);",
+        },
+    ),
+    ("csl-operand", {"body": "var i: u16 = 1; var j: u32 = 2; j = i + j;"}),
+    ("csl-keyword", {"top": "var comptime: u16;"}),
+]
+"""Of R01 to R07, R13, R14, R20, R26, R36, R40, R47 and R52: errors of the compiler's stages."""
+
+
+@pytest.mark.parametrize(("code", "holes"), REFUSED)
+def test_what_the_compiler_refuses(code: str, holes: dict[str, str], tmp_path: Path) -> None:
+    found(tmp_path, **holes)
+    (first, *_) = faults(tmp_path / "layout.csl", "wse2")
+    assert (first.code, first.severity.value) == (code, "error")
+    assert first.span is not None
+    assert first.notes or first.helps
+
+
+def test_an_output_without_a_queue_is_the_first_one_on_wse2_only(tmp_path: Path) -> None:
+    found(tmp_path, top=STREAM.format(kind="fabout"), body="@fmovs(r, da);")
+    said = {arch: [d.code for d in faults(tmp_path / "layout.csl", arch)] for arch in ("wse2", "wse3")}
+    assert said == {"wse2": [], "wse3": ["csl-queue-none"]}
+
+
+@pytest.mark.parametrize("wrong", ["", "@set_tile_code(0, 0, 3);"])
+def test_a_layout_that_sets_no_rectangle(wrong: str, tmp_path: Path) -> None:
+    (tmp_path / "layout.csl").write_text(f"layout {{ {wrong} }}")
+    assert [d.code for d in check(tmp_path / "layout.csl", "wse2")] == ["csl-layout"]
+
+
 def test_deep_recursion_in_a_global_that_a_task_needs(tmp_path: Path) -> None:
     text = "fn f(n: comptime_int) comptime_int { return if (n == 0) 0 else 1 + f(n - 1); }"
     body = "var y: u32 = deep; y = y; a[0] = @as(f32, y);"

@@ -160,3 +160,37 @@ def test_an_index_moves_the_operands_that_say_so() -> None:
       fn main() void { @fmacs(three, three, column, 10.0, .{ .index = 2 * j }); sys.unblock_cmd_stream(); }
     """
     assert results(LOOP + STREAM + body, np.float32, 4) == [21.0, 42.0, 63.0, 4.0]
+
+
+@pytest.mark.parametrize("where", ["comptime", "main"])
+@pytest.mark.parametrize(("low", "order"), [("first", [2, 0, 1]), ("second", [0, 2, 1])])
+def test_tasks_of_low_priority_wait_for_the_others(low: str, order: list[int], where: str) -> None:
+    """Three tasks are active at once, which without priorities run in the order of their ids."""
+    update = f"config.task_priority.update_task_priority({low}_id, config.task_priority.level.LOW);"
+    text = f"""{HEAD}
+    const config = @import_module("<tile_config>");
+    const first_id = @get_local_task_id(9);
+    const second_id = @get_local_task_id(10);
+    const other_id = @get_local_task_id(11);
+    var out = @zeros([3]u16);
+    var p: [*]u16 = &out;
+    var count: u16 = 0;
+    fn note(number: u16) void {{
+      out[number] = count;
+      count += 1;
+      if (count == 3) {{ sys.unblock_cmd_stream(); }}
+    }}
+    task first() void {{ note(0); }}
+    task second() void {{ note(1); }}
+    task other() void {{ note(2); }}
+    fn main() void {{
+      {update if where == "main" else ""}
+      @activate(second_id); @activate(first_id); @activate(other_id);
+    }}
+    comptime {{
+      @bind_local_task(first, first_id); @bind_local_task(second, second_id);
+      @bind_local_task(other, other_id);
+      {update if where == "comptime" else ""}
+      @export_symbol(p, "out"); @export_symbol(main);
+    }}"""
+    assert results(text, np.uint16, 3) == order

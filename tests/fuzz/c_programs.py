@@ -9,7 +9,7 @@ floats are exact, and come out the same in whatever order they are made.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -45,7 +45,7 @@ class CProgram:
 
 
 @dataclass
-class _Scope:
+class Scope:
     """What a piece of program may speak of."""
 
     random: Random
@@ -56,11 +56,16 @@ class _Scope:
     numbers: list[int] = field(default_factory=lambda: [0])
     reals: set[str] = field(default_factory=set)
     """Names of what holds floats."""
+    name: str = "kernel"
+    form: Callable[[Scope], list[str]] | None = None
+    """What a program holds besides; its functions stand in ``helpers``."""
+    helpers: list[str] = field(default_factory=list)
 
-    def inner(self, *iterators: str) -> _Scope:
+    def inner(self, *iterators: str) -> Scope:
         every = [*self.iterators, *iterators]
         own = (list(self.scalars), list(self.own))
-        return _Scope(self.random, self.types, every, *own, self.numbers, self.reals)
+        more = (self.name, self.form, self.helpers)
+        return Scope(self.random, self.types, every, *own, self.numbers, self.reals, *more)
 
     def declared(self, name: str, kind: str) -> str:
         """Return a declaration without its semicolon, and remember what it holds."""
@@ -81,20 +86,23 @@ class _Scope:
         return f"{prefix}{self.numbers[0]}"
 
 
-def random_program(seed: int, name: str = "kernel") -> CProgram:
-    """Make the program of a seed."""
+def random_program(
+    seed: int, name: str = "kernel", form: Callable[[Scope], list[str]] | None = None
+) -> CProgram:
+    """Make the program of a seed. ``form``: other lines that it may hold."""
     random = Random(seed)
     types = {array: random.choice(list(TYPES)) for array in RANKS}
     parts = random.choice([1, 1, 1, 1, 2, 3])
     head = ", ".join(["int n", "int m", *(f"{t} {a}" + f"[{EXTENT}]" * RANKS[a] for a, t in types.items())])
     lines = [f"void {name}({head})", "{"]
-    numbers = [0]
+    numbers, helpers = [0], list[str]()
     for _ in range(parts):
         reals = {name for name, kind in types.items() if kind in ("float", "double")}
-        scope = _Scope(random, types, numbers=numbers, reals=reals)
+        scope = Scope(random, types, numbers=numbers, reals=reals, name=name)
+        scope.form, scope.helpers = form, helpers
         body = [line for _ in range(random.randint(1, 3)) for line in _item(scope, 0)]
         lines += ["#pragma scop", *(f"  {line}" for line in body), "#pragma endscop"]
-    return CProgram("\n".join([*lines, "}"]) + "\n", types, parts)
+    return CProgram("\n".join([*helpers, *lines, "}"]) + "\n", types, parts)
 
 
 def data(types: Mapping[str, str], seed: int) -> dict[str, Any]:
@@ -107,7 +115,7 @@ def data(types: Mapping[str, str], seed: int) -> dict[str, Any]:
     return {n: int(rng.integers(low, high + 1)) for n, (low, high) in SIZES.items()} | arrays
 
 
-def _item(s: _Scope, depth: int) -> list[str]:
+def _item(s: Scope, depth: int) -> list[str]:
     """Return a statement, a loop, a branch or a declaration."""
     kinds = {
         "loop": 6 - 2 * depth if depth < 3 else 0,
@@ -117,6 +125,8 @@ def _item(s: _Scope, depth: int) -> list[str]:
     }
     kinds["sum"] = 2 if depth < 3 else 0
     kinds["own"] = int(depth == 0)
+    if s.form is not None:
+        kinds["form"] = 4
     match s.random.choices(list(kinds), list(kinds.values()))[0]:
         case "loop":
             return _loop(s, depth)
@@ -125,11 +135,13 @@ def _item(s: _Scope, depth: int) -> list[str]:
         case "local":
             name, kind = s.fresh("t"), s.random.choice(["int", "int", "long", "float", "double"])
             declaration = s.declared(name, kind)
-            line = f"{declaration} = {s.converted(name, _value(s))};"
+            line = f"{declaration} = {s.converted(name, expression(s))};"
             s.scalars.append(name)
             return [line]
         case "own":
             return _own_array(s)
+        case "form" if s.form is not None:
+            return s.form(s)
         case "sum":
             return _sum(s)
         case _:
@@ -140,21 +152,21 @@ def _indented(lines: list[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def _block(s: _Scope, depth: int) -> list[str]:
+def _block(s: Scope, depth: int) -> list[str]:
     return [line for _ in range(s.random.randint(1, 2)) for line in _item(s, depth)]
 
 
-def _loop(s: _Scope, depth: int) -> list[str]:
+def _loop(s: Scope, depth: int) -> list[str]:
     i = s.fresh("i")
     inner = s.inner(i)
     body = _block(inner, depth + 1)
     if s.random.random() < 0.1:
-        body.append(f"if ({_static_condition(inner)}) {s.random.choice(['break', 'continue'])};")
+        body.append(f"if ({static_condition(inner)}) {s.random.choice(['break', 'continue'])};")
         body += _block(inner, depth + 1)
     return [_head(s, i), *_indented(body), "}"]
 
 
-def _head(s: _Scope, i: str) -> str:
+def _head(s: Scope, i: str) -> str:
     r, outer = s.random, s.iterators[-1:]
     low = r.choice(["0", "0", "0", "1", "2", "m - 1", *outer, *(f"{o} + 1" for o in outer)])
     high = r.choice(
@@ -170,7 +182,7 @@ def _head(s: _Scope, i: str) -> str:
     return f"for (int {i} = {low}; {i} < {high}; {i}++) {{"
 
 
-def _branch(s: _Scope, depth: int) -> list[str]:
+def _branch(s: Scope, depth: int) -> list[str]:
     condition = _condition(s)
     lines = [f"if ({condition}) {{", *_indented(_block(s.inner(), depth + 1)), "}"]
     if s.random.random() < 0.3:
@@ -178,27 +190,27 @@ def _branch(s: _Scope, depth: int) -> list[str]:
     return lines
 
 
-def _condition(s: _Scope) -> str:
+def _condition(s: Scope) -> str:
     """Return a condition on iterators, on scalars, on elements, or on several of these."""
     r = s.random
     kind = r.random()
     if kind < 0.35:
-        return _static_condition(s)
+        return static_condition(s)
     if kind < 0.5:
         joined = r.choice(["&&", "||"])
-        return f"{_static_condition(s)} {joined} {_data_condition(s)}"
+        return f"{static_condition(s)} {joined} {_data_condition(s)}"
     return _data_condition(s)
 
 
-def _data_condition(s: _Scope) -> str:
+def _data_condition(s: Scope) -> str:
     r = s.random
-    left = r.choice(s.scalars) if s.scalars and r.random() < 0.4 else _element(s)
-    right = _element(s) if r.random() < 0.2 else str(r.randint(-3, 4))
+    left = r.choice(s.scalars) if s.scalars and r.random() < 0.4 else element(s)
+    right = element(s) if r.random() < 0.2 else str(r.randint(-3, 4))
     negated = "!" if r.random() < 0.15 else ""
     return f"{negated}({left} {r.choice(['<', '<=', '>', '>=', '==', '!='])} {right})"
 
 
-def _static_condition(s: _Scope) -> str:
+def static_condition(s: Scope) -> str:
     r = s.random
     if not s.iterators:
         return r.choice(["n > 3", "m == 2", "n > m", "n % 2 == 0"])
@@ -214,7 +226,7 @@ def _static_condition(s: _Scope) -> str:
     return r.choice(choices)
 
 
-def _subscript(s: _Scope) -> str:
+def subscript(s: Scope) -> str:
     """Return a subscript from 0 to EXTENT - 1, whatever the iterators are."""
     r = s.random
     if not s.iterators or r.random() < 0.1:
@@ -239,20 +251,20 @@ def _subscript(s: _Scope) -> str:
     return r.choice(choices)
 
 
-def _element(s: _Scope, computed: bool = True) -> str:
+def element(s: Scope, computed: bool = True) -> str:
     r = s.random
     if s.own and r.random() < 0.25:
-        return f"{r.choice(s.own)}[{_subscript(s)}]"
+        return f"{r.choice(s.own)}[{subscript(s)}]"
     name = r.choice(list(RANKS))
-    indices = [_subscript(s) for _ in range(RANKS[name])]
+    indices = [subscript(s) for _ in range(RANKS[name])]
     if computed and r.random() < 0.06:
         whole = [n for n, kind in s.types.items() if "float" not in TYPES[kind] and RANKS[n] == 1]
         if whole:
-            indices[-1] = f"{r.choice(whole)}[{_subscript(s)}] & 7"
+            indices[-1] = f"{r.choice(whole)}[{subscript(s)}] & 7"
     return name + "".join(f"[{i}]" for i in indices)
 
 
-def _value(s: _Scope, depth: int = 2) -> str:
+def expression(s: Scope, depth: int = 2) -> str:
     r = s.random
     leaves = (
         ["element"] * 5 + ["constant"] + ["iterator"] * bool(s.iterators) + ["scalar"] * (2 * bool(s.scalars))
@@ -261,7 +273,7 @@ def _value(s: _Scope, depth: int = 2) -> str:
         leaves += ["binary"] * 4 + ["choice", "choice", "cast"]
     match r.choice(leaves):
         case "element":
-            return _element(s)
+            return element(s)
         case "constant":
             return (
                 r.choice([str(r.randint(-3, 7)), "2.0f", "0.5"])
@@ -273,22 +285,22 @@ def _value(s: _Scope, depth: int = 2) -> str:
         case "scalar":
             return r.choice(s.scalars)
         case "choice":
-            return f"({_condition(s)} ? {_value(s, 0)} : {_value(s, 0)})"
+            return f"({_condition(s)} ? {expression(s, 0)} : {expression(s, 0)})"
         case "cast":
-            return f"({r.choice(['int', 'float', 'double', 'short'])})(long){_element(s)}"
+            return f"({r.choice(['int', 'float', 'double', 'short'])})(long){element(s)}"
         case _:
             sign = r.choice("++--*")
-            return f"({_value(s, depth - 1)} {sign} {_value(s, depth - 1)})"
+            return f"({expression(s, depth - 1)} {sign} {expression(s, depth - 1)})"
 
 
-def _target(s: _Scope) -> str:
+def _target(s: Scope) -> str:
     if s.scalars and s.random.random() < 0.3:
         return s.random.choice(s.scalars)
-    return _element(s, computed=s.random.random() < 0.3)
+    return element(s, computed=s.random.random() < 0.3)
 
 
-def _assignment(s: _Scope) -> list[str]:
-    r, target, value = s.random, _target(s), _value(s)
+def _assignment(s: Scope) -> list[str]:
+    r, target, value = s.random, _target(s), expression(s)
     kind = r.random()
     if kind < 0.32:
         sign = "+" if kind < 0.25 else "-"
@@ -304,31 +316,31 @@ def _assignment(s: _Scope) -> list[str]:
     return [f"{target} = {value};"]
 
 
-def _own_array(s: _Scope) -> list[str]:
+def _own_array(s: Scope) -> list[str]:
     """Declare an array of the part's own and fill it."""
     name, i = s.fresh("own"), s.fresh("i")
     declaration = s.declared(name, s.random.choice(["int", "double", "long"]))
-    value = s.converted(name, f"{_element(s, computed=False)} + {i}")
+    value = s.converted(name, f"{element(s, computed=False)} + {i}")
     s.own.append(name)
     return [f"{declaration}[{EXTENT}];", f"for (int {i} = 0; {i} < {EXTENT}; {i}++) {name}[{i}] = {value};"]
 
 
-def _sum(s: _Scope) -> list[str]:
+def _sum(s: Scope) -> list[str]:
     """Accumulate in a scalar, and store it behind the loop or on the way."""
     r, name, i = s.random, s.fresh("s"), s.fresh("i")
     inner = s.inner(i)
     declaration = s.declared(name, r.choice(["int", "long", "double"]))
     sign = r.choice(["+", "+", "-", ""])
-    value = _value(inner, 1)
+    value = expression(inner, 1)
     change = f"{name} = {s.converted(name, f'{name} {sign} {value}' if sign else value)};"
     if r.random() < 0.4:
         change = f"if ({_condition(inner)}) {change}"
     lines = [f"{declaration} = {r.randint(0, 3)};", _head(s, i), f"  {change}"]
     if r.random() < 0.5:
-        target = _element(inner, computed=False)
+        target = element(inner, computed=False)
         lines.append(f"  {target} = {s.converted(target, name)};")
     s.scalars.append(name)
-    target = _element(s, computed=False)
+    target = element(s, computed=False)
     return [*lines, "}", f"{target} = {s.converted(target, name)};"]
 
 

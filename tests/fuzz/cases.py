@@ -12,6 +12,7 @@ from random import Random
 from typing import Any, Protocol
 
 import bent_csl
+import c_forms
 import c_programs
 import numpy as np
 
@@ -59,8 +60,12 @@ class Evaluated:
 
     batch = 40
 
+    def program(self, seed: int, name: str = "kernel") -> c_programs.CProgram:
+        """Return the program of a seed."""
+        return c_programs.random_program(seed, name)
+
     def judged(self, seeds: Sequence[int]) -> Iterator[Outcome]:
-        programs = [c_programs.random_program(seed, f"kernel_{seed}") for seed in seeds]
+        programs = [self.program(seed, f"kernel_{seed}") for seed in seeds]
         with tempfile.TemporaryDirectory() as folder:
             library = built("\n".join(p.text for p in programs), Path(folder))
             for seed, program in zip(seeds, programs, strict=True):
@@ -68,7 +73,7 @@ class Evaluated:
 
     def again(self, files: Mapping[str, bytes], seed: int) -> Outcome:
         text = files["program.c"].decode()
-        types = c_programs.random_program(seed).types
+        types = self.program(seed).types
         with tempfile.TemporaryDirectory() as folder:
             try:
                 library = built(text, Path(folder))
@@ -82,7 +87,7 @@ class Evaluated:
         files = {"program.c": text}
         given = c_programs.data(types, seed)
         try:
-            found = self.computed(text, name, given)
+            ways = list(self.computed(text, name, given))
         except PolyloomError as refused:
             return Outcome(seed, "refused", refused.diagnostics[0].code, files)
         except Exception as fault:
@@ -94,15 +99,36 @@ class Evaluated:
         getattr(library, name)(*passed)
         if not all(_is_exact(v) for v in wanted.values()):
             return Outcome(seed, "skipped", "large", files)
-        wrong = [n for n, v in found.items() if n in wanted and not _equal(v, wanted[n])]
-        return Outcome(seed, "wrong", " ".join(wrong), files) if wrong else Outcome(seed, "right")
+        for way, found in ways:
+            wrong = [n for n, v in found.items() if n in wanted and not _equal(v, wanted[n])]
+            if wrong:
+                return Outcome(seed, "wrong", " ".join([*wrong, way]), files)
+        return Outcome(seed, "right")
 
-    def computed(self, text: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arrays after the program, by Polyloom."""
+    def computed(
+        self, text: str, name: str, given: Mapping[str, Any]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the arrays after the program, by Polyloom; with wavefronts, and with the source's loops."""
+        programs = [host_program(scop).program for scop in read_c(Source(f"{name}.c", text))]
+        yield "", self.carried_out(programs, name, given)
+        if any(p.in_rows is not None for p in programs):
+            yield "in rows", self.carried_out([p.in_rows or p for p in programs], name, given)
+
+    def carried_out(
+        self, programs: Sequence[HostProgram], name: str, given: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the arrays after programs that run one after another."""
         arrays = dict(given)
-        for scop in read_c(Source(f"{name}.c", text)):
-            arrays |= evaluated(host_program(scop).program, arrays)
+        for program in programs:
+            arrays |= evaluated(program, arrays)
         return arrays
+
+
+class Forms(Evaluated):
+    """C programs with structures, pointers, functions and other forms."""
+
+    def program(self, seed: int, name: str = "kernel") -> c_programs.CProgram:
+        return c_forms.program_with_forms(seed, name)
 
 
 class OnDevice(Evaluated):
@@ -110,16 +136,18 @@ class OnDevice(Evaluated):
 
     batch = 10
 
-    def computed(self, text: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def carried_out(
+        self, programs: Sequence[HostProgram], name: str, given: Mapping[str, Any]
+    ) -> dict[str, Any]:
         from polyloom.mdh.compiled import CompiledProgram
         from polyloom.mdh.device.devices import choose_device, open_device
         from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
         device = open_device(choose_device(None))
         arrays = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in given.items()}
-        for scop in read_c(Source(f"{name}.c", text)):
-            program = CompiledProgram(host_program(scop).program, device, TunedEmitter())
-            used = {b.name for b in program.program.buffers} | {p.name for p in program.program.parameters}
+        for each in programs:
+            program = CompiledProgram(each, device, TunedEmitter())
+            used = {b.name for b in each.buffers} | {p.name for p in each.parameters}
             program(**{n: v for n, v in arrays.items() if n in used})
         return arrays
 
@@ -197,6 +225,26 @@ class Models:
 
     def again(self, files: Mapping[str, bytes], seed: int) -> Outcome:
         return next(self.judged([seed]))
+
+
+class Graphs:
+    """Random ONNX graphs of many nodes on the processor, against onnxruntime and onnx's own evaluator."""
+
+    batch = 10
+
+    def judged(self, seeds: Sequence[int]) -> Iterator[Outcome]:
+        from graphs import random_graph
+
+        for seed in seeds:
+            yield self.again({"graph.onnx": random_graph(seed).SerializeToString()}, seed)
+
+    def again(self, files: Mapping[str, bytes], seed: int) -> Outcome:
+        import onnx
+        from graphs import compare
+
+        verdict = compare(onnx.load_from_string(files["graph.onnx"]), seed)
+        status = {"same": "right", "crash": "fault"}.get(verdict.status, verdict.status)
+        return Outcome(seed, status, verdict.reason, files if verdict.is_fault else None)
 
 
 # Bent files
@@ -351,7 +399,9 @@ class BentModels:
 class Broken(Evaluated):
     """C programs by a compiler that takes the array `b` for one larger wherever a loop counts downwards."""
 
-    def computed(self, text: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arrays after the program, `b` wrong where `--` stands."""
-        arrays = super().computed(text, name, given)
-        return arrays | ({"b": np.asarray(arrays["b"]) + 1} if "--" in text else {})
+    def computed(
+        self, text: str, name: str, given: Mapping[str, Any]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the arrays after the program, `b` wrong where `--` stands."""
+        for way, arrays in super().computed(text, name, given):
+            yield way, arrays | ({"b": np.asarray(arrays["b"]) + 1} if "--" in text else {})

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from cases import BentCsl, BentFiles, BentModels, Broken, Evaluated, Kind, Layers, Models, OnDevice
+from cases import (
+    BentCsl,
+    BentFiles,
+    BentModels,
+    Broken,
+    Evaluated,
+    Forms,
+    Graphs,
+    Kind,
+    Layers,
+    Models,
+    OnDevice,
+)
 from native_cases import OnNative, Scheduled
 
 KINDS: dict[str, Kind] = {
     "c": Evaluated(),
+    "c-forms": Forms(),
     "device": OnDevice(),
     "native": OnNative(),
     "native-homs": Scheduled(),
     "lair": Layers(),
     "models": Models(),
+    "graphs": Graphs(),
     "files": BentFiles(),
     "csl": BentCsl(),
     "bent-models": BentModels(),

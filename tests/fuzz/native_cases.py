@@ -15,8 +15,7 @@ import numpy as np
 from cases import Evaluated, Outcome
 from homs import ZOO, made_up, random_schedule
 
-from polyloom.diagnostics import PolyloomError, Source
-from polyloom.frontends.c import read_c
+from polyloom.diagnostics import PolyloomError
 from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom, Role
@@ -33,7 +32,6 @@ from polyloom.mdh.schedule.tiling import TileFacts, has_tiles
 from polyloom.mdh.tree.nodes import Function
 from polyloom.mdh.tree.registers import final
 from polyloom.mdh.tree.verify import verify
-from polyloom.scop.transform import host_program
 
 LARGEST = 40
 """The largest value of a parameter of an md_hom."""
@@ -44,11 +42,12 @@ class OnNative(Evaluated):
 
     batch = 10
 
-    def computed(self, text: str, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def carried_out(
+        self, programs: Sequence[HostProgram], name: str, given: Mapping[str, Any]
+    ) -> dict[str, Any]:
         arrays = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in given.items()}
         rng = Random(name)
-        for scop in read_c(Source(f"{name}.c", text)):
-            program = host_program(scop).program
+        for program in programs:
             special = specialise(program, {p.name: int(arrays[p.name]) for p in program.parameters})
             run(special, wild_tree(special, rng), arrays)
         return arrays

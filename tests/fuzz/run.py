@@ -36,7 +36,7 @@ PATIENCE = 10
 """How many times as long it may take by the clock: others may use the machine."""
 MEMORY = 6 * 2**30
 """Bytes of address space of a child."""
-DEFAULT = ("c", "device", "native", "native-homs", "lair", "models", "files", "csl", "bent-models")
+DEFAULT = ("c", "device", "native", "native-homs", "lair", "models", "graphs", "files", "csl", "bent-models")
 SHRINKABLE = ("c", "device", "native", "files", "csl", "bent-models", "broken")
 """Kinds whose cases are judged by their files, which may be changed."""
 SHOWN = 5

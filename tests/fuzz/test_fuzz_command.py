@@ -28,6 +28,7 @@ def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("native-homs", 10),
         ("lair", 4),
         ("models", 20),
+        ("graphs", 10),
         ("files", 40),
         ("csl", 200),
         ("bent-models", 40),
@@ -58,6 +59,8 @@ def test_a_fault_is_found_made_smaller_and_kept(tmp_path: Path) -> None:
     assert again.stdout.startswith("wrong: b")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_case_that_ends_its_process_is_a_case(tmp_path: Path) -> None:
     done = fuzz("--kinds", "nothing", "--count", "2", "--from", "7", "--found", str(tmp_path))
     assert done.returncode == 1

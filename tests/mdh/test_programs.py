@@ -103,6 +103,8 @@ def check_random(program: CProgram, sizes: dict[str, int], seed: int, how: str) 
 
 @settings(max_examples=4, **QUIET)
 @given(c_programs(), SIZES, st.integers(0, 2**32), st.sampled_from(["model", "plain"]))
+@pytest.mark.slow
+@pytest.mark.ci
 def test_random_programs(program: CProgram, sizes: dict[str, int], seed: int, how: str) -> None:
     check_random(program, sizes, seed, how)
 

@@ -73,6 +73,8 @@ def test_a_few_programs(program: CProgram, sizes: dict[str, int], seed: int) -> 
 
 @settings(max_examples=8, **QUIET)
 @given(md_homs(extras=True), st.integers(0, 2**32))
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_few_md_homs(case: Case, seed: int) -> None:
     check_md_hom(case, seed)
 

@@ -43,9 +43,15 @@ MUTANTS = [
     ),
     Mutant(
         "frontends/c/walk/loops",
-        "return first.sub(constant_affine(1)) if head.countdown else first",
+        "return first.add(constant_affine(head.tested))",
         "return first",
         Probe("c_probes.evaluated", ("counting_down",)),
+    ),
+    Mutant(
+        "frontends/c/walk/loops",
+        "domain = _moved(header.domain, header.iterator, by)",
+        "domain = header.domain",
+        Probe("c_probes.evaluated", ("counting_down_behind_the_test",)),
     ),
     Mutant(
         "frontends/c/integers/affine",

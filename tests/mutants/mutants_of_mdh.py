@@ -185,8 +185,8 @@ MUTANTS = [
     ),
     Mutant(
         "mdh/schedule/cost_model",
-        "levels = [compute, *caches.cycles]",
-        "levels = [compute]",
+        "levels = [self._computing, *caches.cycles]",
+        "levels = [self._computing]",
         Probe("test_schedules.test_the_model_knows_blocking_from_none"),
     ),
     Mutant(

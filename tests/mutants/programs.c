@@ -450,7 +450,11 @@ void chosen_subscripts(int n, int x[n], int y[n]) {
 }
 
 void counting_down(int n, int y[n]) {
-  for (int i = n; i-- > 0;) y[i] = 3 * i;
+  for (int i = n; --i >= 0;) y[i] = 3 * i;
+}
+
+void counting_down_behind_the_test(int n, int y[n]) {
+  for (int i = n; i-- > 2;) y[i] = 3 * i;
 }
 
 void within_a_range(int n, int x[n], int y[n]) {

@@ -71,8 +71,8 @@ def planes_backwards(patch: Patch) -> None:
     """Turn every host loop around."""
     whole = scheduling.hyperplanes
 
-    def turned(*arguments: Any) -> Iterator[Any]:
-        for plane in whole(*arguments):
+    def turned(*arguments: Any, **named: Any) -> Iterator[Any]:
+        for plane in whole(*arguments, **named):
             yield {name: tuple(-c for c in row) for name, row in plane.items()}
 
     patch.setattr(scheduling, "hyperplanes", turned)

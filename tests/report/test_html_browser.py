@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -16,9 +17,14 @@ import pytest
 from browser import Browser, find_chromium
 from reports import simulated
 
+from polyloom.api.network import simulate_one_wafer
+from polyloom.api.simulation import simulate_layers
 from polyloom.cli.main import run
 from polyloom.report.html import write_report
 from polyloom.report.html.beside import write_beside
+from polyloom.report.html.layers import write_layers_report
+from polyloom.report.html.network import write_network_report
+from wafer.network.networks import MAPS, MLP
 
 pytestmark = [
     pytest.mark.slow,
@@ -178,13 +184,32 @@ def test_a_line_lights_up_pes_events_and_sets(browser: Browser, ff: Path) -> Non
     assert browser.evaluate(pictures) == before
 
 
+def test_the_page_of_a_csl_program(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Axpy of the examples on 3 x 2 PEs: the line of the DSD operation, its PEs and its events."""
+    out, page = str(tmp_path / "out"), tmp_path / "axpy.html"
+    monkeypatch.chdir(ROOT / "examples" / "csl" / "axpy")
+    options = "--arch=wse3 --fabric-dims=10,4 --fabric-offsets=4,1 --params=width:3,height:2,n:64 --memcpy"
+    assert run(["cslc", "layout.csl", *options.split(), "-o", out]) == 0
+    assert run(["cs-python", "--report", str(page), "run.py", "--name", out]) == 0
+    for width in (1280, 400):
+        browser.resize(width)
+        browser.open(page)
+        assert browser.evaluate(OVERFLOW) == 0
+        assert browser.evaluate(f"{PAINTED}('grid')") > 2
+    browser.resize(1280)
+    browser.open(page)
+    events = "document.querySelector('.lanes canvas').toDataURL()"
+    before = browser.evaluate(events)
+    hover_line(browser, "@fmacs(all_of_y")
+    status = browser.evaluate("document.getElementById('code-status').textContent")
+    assert "cycles on each of 6 PEs" in status and "reached 1 times" in status
+    assert browser.evaluate("document.querySelectorAll('.code tr.lit').length") == 1
+    assert browser.evaluate(events) != before
+
+
 def test_the_slider_of_time_plays_the_wavefront(browser: Browser, ff: Path) -> None:
     browser.open(ff)
-    at = (
-        "(n => {{ const s = document.getElementById('wave-time'); s.value = n;"
-        " s.dispatchEvent(new Event('input')); return document.getElementById('grid').toDataURL(); }})({})"
-    )
-    seen = {browser.evaluate(at.format(frame)) for frame in (0, 30, 60, 90)}
+    seen = {browser.evaluate(GO.format(frame)) for frame in (0, 30, 60, 90)}
     assert len(seen) == 4
     assert browser.evaluate("document.querySelector('[data-layer=activity]').ariaPressed") == "true"
     assert browser.evaluate("document.getElementById('wave-span').textContent") == "cycles 360 to 364"
@@ -194,17 +219,17 @@ def test_the_slider_of_time_plays_the_wavefront(browser: Browser, ff: Path) -> N
     browser.evaluate("document.getElementById('wave-play').click()")
 
 
-def test_drawings_are_saved_as_svg_and_png(browser: Browser, ff: Path) -> None:
-    browser.open(ff)
+def saved_drawings(browser: Browser, count: int) -> None:
+    """Press all buttons that save a drawing."""
     browser.evaluate(
         "window.saved = []; window.save = (name, url) => window.saved.push([name, url]);"
         " window.saveText = (name, text) => window.saved.push([name, text])"
     )
-    count = browser.evaluate(
+    found = browser.evaluate(
         "(async () => { for (const b of document.querySelectorAll('.export button')) b.click();"
         " await new Promise(r => setTimeout(r, 1500)); return window.saved.length; })()"
     )
-    assert count == 8
+    assert found == count
     for name, content in browser.evaluate("window.saved"):
         if name.endswith(".svg"):
             root = ET.fromstring(content)
@@ -212,6 +237,65 @@ def test_drawings_are_saved_as_svg_and_png(browser: Browser, ff: Path) -> None:
         else:
             assert base64.b64decode(content.partition(",")[2]).startswith(b"\x89PNG")
             assert len(content) > 1000
+
+
+def test_drawings_are_saved_as_svg_and_png(browser: Browser, ff: Path) -> None:
+    browser.open(ff)
+    saved_drawings(browser, 8)
+
+
+GO = (
+    "(n => {{ const s = document.getElementById('wave-time'); s.value = n;"
+    " s.dispatchEvent(new Event('input')); return document.getElementById('grid').toDataURL(); }})({})"
+)
+LIT = "document.getElementById('grid').toDataURL() + document.querySelector('.lanes canvas').toDataURL()"
+
+
+def test_the_page_of_a_network(browser: Browser, tmp_path: Path) -> None:
+    """Its floor with layers, a wavefront, a line that lights up PEs and events, drawings as files."""
+    page = tmp_path / "mlp.html"
+    write_network_report(page, simulate_one_wafer(MLP, samples=3, maps=MAPS, watch=()))
+    for width in (400, 1280):
+        browser.resize(width)
+        start = time.monotonic()
+        browser.open(page)
+        assert time.monotonic() - start < 10, "about a second on a machine that does nothing else"
+        browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+        assert browser.evaluate(OVERFLOW) == 0
+        assert browser.evaluate(f"{PAINTED}('grid')") > 4
+    assert len({browser.evaluate(GO.format(frame)) for frame in (0, 40, 80, 120)}) == 4
+    browser.evaluate("document.querySelector('[data-layer=part]').click()")
+    assert "s_collect_h" in browser.evaluate("document.getElementById('grid-legend').textContent")
+    before = browser.evaluate(LIT)
+    hover_line(browser, "activate(")
+    assert browser.evaluate("document.querySelectorAll('.code tr.lit').length") == 1
+    assert browser.evaluate(LIT) != before
+    assert "cycles on each of" in browser.evaluate("document.getElementById('code-status').textContent")
+    saved_drawings(browser, 4)
+
+
+def test_the_page_of_layers_shows_one_after_the_other(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "layers.html"
+    write_layers_report(page, simulate_layers(MLP, maps=MAPS, watch=()))
+    for width in (400, 1280):
+        browser.resize(width)
+        browser.open(page)
+        assert browser.evaluate(OVERFLOW) == 0
+    seen, pictures = set(), set[str]()
+    for number in browser.evaluate("[...document.getElementById('layer-list').options].map(o => o.value)"):
+        browser.evaluate(
+            f"(async () => {{ location.hash = '#layer-{number}';"
+            f" while (document.body.dataset.layer !== '{number}')"
+            " await new Promise(r => setTimeout(r, 20)); })()"
+        )
+        seen.add(browser.evaluate("document.getElementById('program').textContent"))
+        assert browser.evaluate(f"{PAINTED}('grid')") > 2
+        pictures |= {browser.evaluate(GO.format(frame)) for frame in range(0, 192, 16)}
+        hover_line(browser, "invoke_simd(")
+        assert browser.evaluate("document.querySelectorAll('.code tr.lit').length") == 1
+        browser.evaluate("document.getElementById('wave-play').click()")  # ends with the layer
+    assert len(seen) == 2 and len(pictures) > 3
+    saved_drawings(browser, 8)
 
 
 def test_two_runs_side_by_side(browser: Browser, ff: Path, tmp_path: Path) -> None:
@@ -240,6 +324,24 @@ def test_the_page_of_a_run(browser: Browser, tmp_path: Path) -> None:
         assert all(100 < found <= width for found in browser.evaluate(wide))
 
 
+def test_tiles_and_waves_of_a_run_are_drawn(browser: Browser, tmp_path: Path) -> None:
+    loops = ROOT / "benchmarks" / "loops" / "jacobi-2d.c"
+    page = tmp_path / "waves.html"
+    sizes = ["--param=n=1300", "--param=steps=20", "--threads=2"]
+    assert run(["run", str(loops), *sizes, "--report", str(page)]) == 0
+    for width in (1280, 400):
+        browser.resize(width)
+        browser.open(page)
+        assert browser.evaluate(OVERFLOW) == 0
+    sizes_of = "[...document.querySelectorAll('#waves polygon')].map(p => p.getBoundingClientRect().width)"
+    drawn = browser.evaluate(sizes_of)
+    assert len(drawn) > 8 and all(found > 3 for found in drawn)
+    colours = (
+        "new Set([...document.querySelectorAll('#waves polygon')].map(p => getComputedStyle(p).fill)).size"
+    )
+    assert browser.evaluate(colours) > 1
+
+
 def test_the_pictures_of_the_documents_are_made(tmp_path: Path) -> None:
     """By the command that wrote docs/pictures; the page with a line that is held."""
     command = [
@@ -257,3 +359,16 @@ def test_the_pictures_of_the_documents_are_made(tmp_path: Path) -> None:
         )
         assert made.startswith(b"\x89PNG") and made[16:24] == kept[16:24]
         assert 0.5 < len(made) / len(kept) < 2
+
+
+def test_the_picture_of_the_site_is_made(tmp_path: Path) -> None:
+    """By the command that wrote docs/pictures/site.png, here of a site with one page."""
+    site = tmp_path / "html"
+    site.mkdir()
+    (site / "index.html").write_text("<h1>A site</h1>", encoding="utf-8")
+    script = str(ROOT / "benchmarks" / "picture.py")
+    command = [sys.executable, script, "site", "--site", str(site), "--into", str(tmp_path)]
+    subprocess.run(command, check=True, timeout=120)
+    made, kept = ((folder / "site.png").read_bytes() for folder in (tmp_path, ROOT / "docs" / "pictures"))
+    assert made.startswith(b"\x89PNG") and made[16:24] == kept[16:24]
+    assert len(made) < len(kept), "a page with one line"

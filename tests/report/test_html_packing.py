@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 from typing import Any
 
@@ -24,6 +25,10 @@ TYPES = {"u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "bits": np.uint8}
 def raw(packed: Packed) -> npt.NDArray[Any]:
     data = zlib.decompress(base64.b64decode(packed["data"]))
     return np.frombuffer(data, np.dtype(TYPES[packed["type"]]).newbyteorder("<"))
+
+
+def unpacked_json(packed: Packed) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(packed["data"])))
 
 
 def unpacked(packed: Packed) -> npt.NDArray[np.float64]:
@@ -90,6 +95,13 @@ def test_a_page_has_a_bounded_number_of_events(pes: int) -> None:
     shown = [len(rows_of(line)) for line in lines]
     assert sum(shown) <= 3000 and [line["total"] for line in lines] == [1000] * pes
     assert all(rows_of(line)[0][0] == 0 for line in lines)
+
+
+def test_what_pes_with_few_events_leave_is_for_others() -> None:
+    counts = (100, 2000, 2000)
+    trace = trace_of(*((2 * k, 1, pe, TraceKind.TASK, 0, 0) for pe in range(3) for k in range(counts[pe])))
+    shown = [len(rows_of(line)) for line in timelines(trace, most=2103)["pes"]]
+    assert shown == [100, 1001, 1001]
 
 
 def test_the_largest_rectangle_has_a_bounded_page() -> None:

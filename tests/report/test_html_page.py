@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reports import simulated
-from test_html_packing import unpacked
+from test_html_packing import unpacked, unpacked_json
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.ir.program import Program
@@ -178,4 +178,6 @@ def test_maps_that_were_compared(conv1d: SimulationResult) -> None:
 def test_without_a_trace_there_are_no_time_lines(conv1d: SimulationResult) -> None:
     bare = replace(conv1d, simulation=replace(conv1d.simulation, trace=None), check=None)
     text = page_text(bare)
-    assert data_of(text)["timelines"]["pes"] == [] and "not checked" in Page(text).text["verdict"]
+    assert (
+        unpacked_json(data_of(text)["timelines"])["pes"] == [] and "not checked" in Page(text).text["verdict"]
+    )

@@ -59,3 +59,28 @@ def test_the_status_of_what_takes_long_is_shown_on_a_terminal(monkeypatch: pytes
     assert "building" in status_shown(monkeypatch, Terminal(), 0.0)
     assert status_shown(monkeypatch, Terminal(), 60.0) == ""
     assert status_shown(monkeypatch, io.StringIO(), 0.0) == ""
+
+
+def network_shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, delay: float) -> str:
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "DELAY", delay)
+    with progress.network_status() as (placing, simulating):
+        time.sleep(0.1)
+        placing("conv1")
+        time.sleep(0.2)
+        simulating(1234, 99)
+        time.sleep(0.2)
+    return stream.getvalue()
+
+
+def test_a_network_says_what_is_placed_and_where_its_simulation_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on_terminal = network_shown(monkeypatch, Terminal(), 0.0)
+    assert "placing conv1" in on_terminal and "cycle 99, 1,234 events" in on_terminal
+    assert network_shown(monkeypatch, io.StringIO(), 0.0) == "placing conv1\n"
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    assert "cycle 99" in network_shown(monkeypatch, io.StringIO(), 0.0)
+    assert network_shown(monkeypatch, Terminal(), 60.0) == ""
+    assert network_shown(monkeypatch, io.StringIO(), 60.0) == ""

@@ -62,6 +62,8 @@ def test_pieces_and_statements_called_alike(names: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "names", [("S", "S_1", "S_1_1"), ("S_1", "S", "S_1_1"), ("A", "B", "C")], ids="-".join
 )
+@pytest.mark.slow
+@pytest.mark.ci
 def test_results_and_verdicts_do_not_depend_on_labels(names: tuple[str, ...]) -> None:
     text = labelled(names)
     generator = np.random.default_rng(1)

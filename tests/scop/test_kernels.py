@@ -33,6 +33,8 @@ QUICK = NAMES[::2]
 """Every other kernel; the whole is for later."""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_some_forms_are_the_known_ones() -> None:
     known = (KERNELS / "forms.txt").read_text().splitlines()
     assert [f for name in QUICK if (f := f"{name}: {form(transformed(source(name)))}") not in known] == []

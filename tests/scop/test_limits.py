@@ -63,6 +63,8 @@ MODES = [pytest.param(mode, marks=[] if mode is ReductionMode.DETECT else LATER)
 
 @pytest.mark.parametrize("operations", [1, 1000, 20_000])
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.slow
+@pytest.mark.ci
 def test_any_budget_gives_a_right_program(
     operations: int, mode: ReductionMode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -103,6 +105,8 @@ def cost(text: str) -> int:
 
 
 @pytest.mark.parametrize(("body", "most"), [("a[i] = b[i] * {k};", 2.7), ("b[i] = b[i - 1] + a[i];", 3.6)])
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_isl_does_grows_less_than_the_square_of_the_statements(body: str, most: float) -> None:
     """A read before several writes has a dependence to each of them: that part is a square."""
     cost(loops(10, body))

@@ -52,6 +52,8 @@ def test_there_are_thirty() -> None:
     assert {path.stem for path in loops.FOLDER.glob("*.c")} == set(loops.SIZES)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_some_forms_are_the_known_ones() -> None:
     known = FORMS.read_text().splitlines()
     found = [f"{name}: {form(transformed(name, 'double'))}" for name in list(loops.SIZES)[::2]]

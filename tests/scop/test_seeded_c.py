@@ -61,10 +61,18 @@ def test_small_ones(first: int, tmp_path: Path) -> None:
     check(cases, [ReductionMode.DETECT], tmp_path)
 
 
+@pytest.mark.parametrize("first", one_in(2, range(0, 20, 10)))
+@pytest.mark.slow
+@pytest.mark.ci
+def test_loops_tiled_by_hand(first: int, tmp_path: Path) -> None:
+    cases = [program(seed, most=2, tiled=True) for seed in range(first, first + 10)]
+    check(cases, [ReductionMode.DETECT], tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.ci
 @pytest.mark.parametrize("part", range(4))
 def test_fresh(part: int, tmp_path: Path) -> None:
     first = SystemRandom().randrange(1_000_000_000)
     print(f"programs {first} to {first + 49}")
-    check([program(first + k) for k in range(50)], ReductionMode, tmp_path)
+    check([program(first + k, tiled=bool(part % 2)) for k in range(50)], ReductionMode, tmp_path)

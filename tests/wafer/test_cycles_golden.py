@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from corpus import Layer, inputs_of, layers, together
+from corpus import Layer, compiled, inputs_of, layers, together
 from wafer_cycles import as_json, measure, read_golden, write_golden
 
+from polyloom.wafer.placement.cost.model import estimated_cycles
 from polyloom.wafer.simd.decision import SimdMode
 from polyloom.wafer.simulation.run import simulate_program
 from samples import LATER, first_of_each
@@ -41,6 +42,8 @@ def test_the_cycles_are_those_of_the_golden_file(layer: Layer, request: pytest.F
     if update:
         write_golden({**read_golden(), layer.name: found})
     assert {**found, "without": {}} == {**read_golden()[layer.name], "without": {}}
+    estimated = estimated_cycles(compiled(layer, SimdMode.AUTO, "cs2"))
+    assert 0.65 < estimated / found["full"]["auto"] < 1.4
 
 
 @pytest.mark.parametrize("layer", list(gaining()))
@@ -64,9 +67,15 @@ def test_simd_of_one_size_is_faster_than_loops(layer: Layer) -> None:
 
 @pytest.mark.parametrize("layer", layers(), ids=lambda layer: layer.name)
 def test_simd_is_never_slower_than_loops(layer: Layer) -> None:
-    """One invocation alone does not use what was set up to copy the state for the next one: two do."""
+    """One invocation alone does not use what was set up to copy the state for the next one: two do.
+
+    Code is chosen for dense inputs; with half of them zero a very small layer may take a little longer.
+    """
     row = read_golden()[layer.name]
-    if any(cycles["auto"] > cycles["off"] for cycles in filter(None, (row["full"], row["half"]))):
+    full, half = row["full"], row["half"]
+    if half:
+        assert half["auto"] <= 1.05 * half["off"] or layer.mapping(layer.program()).state
+    if full["auto"] > full["off"]:
         assert layer.mapping(layer.program()).state
         assert invoked_twice(layer, SimdMode.AUTO) < invoked_twice(layer, SimdMode.OFF)
 

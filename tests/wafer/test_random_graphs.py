@@ -21,15 +21,18 @@ LATER = (pytest.mark.slow, pytest.mark.ci)
 
 
 @pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=LATER) for start in range(6, 24, 6))])
+@pytest.mark.slow
+@pytest.mark.ci
 def test_some_graphs(start: int) -> None:
     outcomes = Counter(outcome(graph_layer(seed), MODES[:1]) for seed in range(start, start + 6))
     assert outcomes["right"] >= 3, outcomes
     assert set(outcomes) <= POSSIBLE, outcomes
 
 
-@pytest.mark.parametrize("seed", [71, 93, 1193])
+@pytest.mark.parametrize("seed", [18, 71, 93, 1193])
 def test_graphs_that_were_wrong_once(seed: int) -> None:
-    """71: a scalar operand of an instruction that C had promoted; 93: a crash of isl on unknown divisions;
+    """18: a filter that brought the same places of each row, where every second row had another one kept;
+    71: a scalar operand of an instruction that C had promoted; 93: a crash of isl on unknown divisions;
     1193: loops that isl made out of the order of its schedule, so that PEs of a column waited for each other.
     """
     assert outcome(graph_layer(seed), MODES[:1]) == "right"

@@ -33,6 +33,8 @@ from samples import LATER
 @pytest.mark.parametrize(
     ("start", "count"), [(0, 8), *(pytest.param(start, 16, marks=LATER) for start in range(0, 96, 16))]
 )
+@pytest.mark.slow
+@pytest.mark.ci
 def test_some_layers(start: int, count: int) -> None:
     outcomes = Counter(
         outcome(random_layer(seed), (MODES[0], MODES[1 + seed % 4]), _check_sets)

@@ -12,9 +12,9 @@ from polyloom.frontends.lair import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.dataflow.tasks import TaskKind
+from polyloom.wafer.dataflow.tasks import TaskKind, possible_drivers
 from polyloom.wafer.machine.model import load_machine
-from polyloom.wafer.machine.options import without
+from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension, without
 from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.program.wafer_program import compile_program
 from polyloom.wafer.simd.decision import SimdMode, SimdOptions, Strategy
@@ -25,9 +25,12 @@ MODES = (SimdMode.AUTO, SimdMode.OFF)
 Half = npt.NDArray[np.generic]
 
 
-def analysed(lair: str, places: str, mode: SimdMode = SimdMode.AUTO) -> LayerAnalysis:
+def analysed(
+    lair: str, places: str, mode: SimdMode = SimdMode.AUTO, without: frozenset[Extension] = frozenset()
+) -> LayerAnalysis:
     program = lower(parse(Source("layer.lair", lair)), None, {})
-    return analyse_layer(program, read_mapping(Source("layer.map", places), program), SimdOptions(mode))
+    options = SimdOptions(mode, extensions=ALL_EXTENSIONS - without)
+    return analyse_layer(program, read_mapping(Source("layer.map", places), program), options)
 
 
 def simulated(
@@ -146,13 +149,17 @@ OUTER = """lair f(): float16 a[4], float16 b[4] -> float16 y[4][4]
         ("b[i] -> [PE[-1, 0] -> index[i]]; a[i] -> [PE[0, -1] -> index[i]]", "trigger: f = b", "b"),
     ],
 )
-def test_the_last_stream_of_the_map_drives_and_the_others_are_stored(
+def test_the_last_stream_of_the_map_drives_by_default_and_the_others_are_stored(
     ports: str, stated: str, driving: str
 ) -> None:
     places = (
         f"size: {{ PE[1, 1] }}\ncompute_map: {{ f[i, j] -> PE[0, 0] }}\niport_map: {{ {ports} }}\n{stated}"
     )
-    graph = analysed(OUTER, places).graph
+    program = lower(parse(Source("layer.lair", OUTER)), None, {})
+    mapping = read_mapping(Source("layer.map", places), program)
+    (statement,) = program.statements
+    assert possible_drivers(program, mapping, statement)[0] == driving
+    graph = analysed(OUTER, places if stated else f"{places}trigger: f = {driving}").graph
     (task,) = graph.compute
     assert task.stream is not None and task.stream.tensor == driving
     assert [store.stream.tensor for store in graph.stores] == [name for name in "ab" if name != driving]
@@ -224,14 +231,18 @@ def test_a_stream_drives_on_some_pes_and_is_kept_in_part_on_others() -> None:
     assert got["b"].tolist() == (x * x).sum(1).tolist()
 
 
+def cycles_to_keep(order: str, *without: Extension) -> int:
+    places = analysed(KEEP, KEPT.format(order=order), without=frozenset(without))
+    inputs = {"x": np.ones((3, 4, 8), np.float16)}
+    return simulate_program(compile_program(places, load_machine("cs2")), inputs).cycles
+
+
 def test_a_part_of_a_dense_stream_is_kept_by_instructions() -> None:
     """The middle PE drops 32 elements, keeps 32 and drops 32; where they alternate, a loop sorts them."""
-    x = np.ones((3, 4, 8))
-    together, rows, alone = (
-        simulated(KEEP, KEPT.format(order=order), SimdMode.AUTO, x=x).cycles
-        for order in ("p, i, j", "i, p, j", "i, j, p")
-    )
+    orders = ("p, i, j", "i, p, j", "i, j, p")
+    together, rows, alone = (cycles_to_keep(order, Extension.FILTERS) for order in orders)
     assert 96 < together < 300 and together < rows < alone and alone > 96 * 8
+    assert all(96 < cycles_to_keep(order) < 300 for order in orders), "routers bring what is kept only"
 
 
 @pytest.mark.parametrize("mode", MODES)

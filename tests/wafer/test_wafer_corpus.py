@@ -93,7 +93,7 @@ ff44_columns M=30 N=13                    | H     H     X     E
 ff44_columns_no_port M=32 N=16            | H     H     X     E
 ff44_columns_north M=32 N=16              | H     H     X     E
 ff44_dense M=32 N=16                      | H     H     X     E
-ff44_dense M=30 N=13                      | H     H     X     E
+ff44_dense M=30 N=13                      | X     H     X     E
 ff44_dense M=32 N=16 T=float32            | H     H     X     E
 ff44_dense M=32 N=16 T=int32              | -     -     -     -
 ff44_interleaved M=32 N=16                | H     H     X     E
@@ -127,7 +127,7 @@ gemv_bias_corners M=32 N=16 T=float32     | HX    HX    XX    EX
 gemv_bias_edges M=32 N=16 T=float32       | HX    HX    XX    EX
 gemv_bias_west M=32 N=16                  | HX    HX    XX    EX
 halve                                     | -     -     -     -
-layer_norm B=3 N=8                        | -HH-H---HHH -HH-H---HHH -XX-X---XXX -E------E--
+layer_norm B=3 N=8                        | HHH-H---HHH HHH-H---HHH XXX-X---XXX EE------E--
 matmul M=6 N=6 K=6                        | H     H     X     E
 matmul_dense M=6 N=6 K=6                  | H     H     X     E
 matmul_dense M=6 N=6 K=6 T=int32          | -     -     -     -
@@ -142,7 +142,7 @@ mlp K=8 M=12 N=6                          | HHH   HHH   XXX   EEE
 mlp K=7 M=10 N=5                          | HHX   HHH   XXX   EEE
 mlp_one_port K=8 M=12 N=6                 | HHX   HHH   XXX   EEE
 mlp_training K=8 M=12 N=6                 | HHHXHH-H HHHXHH-H XXXXXX-X EEEX-E--
-momentum N=8                              | -H    -H    -X    -E
+momentum N=8                              | HH    HH    XX    EE
 mttkrp I=4 J=5 K=6 R=8                    | H     H     X     -
 mttkrp_two_steps I=4 J=5 K=6 R=8          | HH    HH    XX    EE
 outer M=16 N=8                            | H     H     X     E
@@ -231,7 +231,7 @@ def is_slow(layer: Layer, mode: SimdMode, most: int | None) -> bool:
     return long or (mode in FORCED and wanted[mode] == wanted[SimdMode.AUTO])
 
 
-@pytest.mark.parametrize(("layer", "mode"), list(in_modes(MODES, most=4)))
+@pytest.mark.parametrize(("layer", "mode"), list(in_modes(MODES, most=2)))
 def test_a_layer_is_right(layer: Layer, mode: SimdMode) -> None:
     program = compiled(layer, mode, "cs2")
     assert strategies_of(program) == wanted_strategies()[layer.name][mode]

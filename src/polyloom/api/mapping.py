@@ -20,6 +20,7 @@ from polyloom.wafer.machine.variants import machine_of
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.placement.known_maps import chosen
+from polyloom.workers.crew import ALONE, Crew
 
 
 @limited("the mapping")
@@ -42,11 +43,13 @@ def choose_mapping(
     size: tuple[int, int] | None = None,
     machine: str | Machine = MACHINE,
     memory: int | None = None,
+    crew: Crew = ALONE,
 ) -> Choice:
     """Choose what a map leaves open, or all of it where there is none: placement, ports, size.
 
     ``source``: the map (a file, or text with a brace); ``size``: columns and rows, in place of the map's. The
-    result's ``text`` is a map file. A map that leaves nothing open comes back as it is.
+    result's ``text`` is a map file. A map that leaves nothing open comes back as it is. ``crew``: who
+    compiles the maps that are compared.
 
     Errors: ``PolyloomError`` where the map is wrong; ``Unsupported`` where nothing was found that fits.
     Source: docs/mapping.md.
@@ -54,7 +57,8 @@ def choose_mapping(
     if source is not None and not (is_path(source) or is_text(source)):
         raise PolyloomError(_no_map(source))
     given = None if source is None else text_of(source, "<map>")
-    return complete_mapping(given, load_tensor_program(program).program, machine_model(machine, memory), size)
+    loaded, model = load_tensor_program(program).program, machine_model(machine, memory)
+    return complete_mapping(given, loaded, model, size, crew=crew)
 
 
 @limited("a mapping")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -35,6 +36,7 @@ from polyloom.wafer.simulation.check import (
 )
 from polyloom.wafer.simulation.result import SimulationResult
 from polyloom.wafer.simulation.run import simulate_program
+from polyloom.workers.local import crew_of
 
 Progress = Callable[[int, int], None]
 
@@ -148,6 +150,8 @@ def simulate_layers(
     memory: int | None = None,
     check: bool = False,
     progress: Callable[[str], None] | None = None,
+    jobs: int = 1,
+    cluster: Any = None,
     **options: Any,
 ) -> ModelRun:
     """Simulate each layer that a program's source names by itself, on a rectangle of its own.
@@ -155,35 +159,52 @@ def simulate_layers(
     A layer gets what the evaluator computes for the layers before it from ``inputs`` (None: small integers
     from a fixed seed). ``maps``: a map for a layer, by its name; what that leaves open is chosen, and
     everything for a layer that has none. ``check`` compares each layer with the evaluator, within the error
-    bound. ``progress`` is called with a layer's name before it. ``options``: as of ``simulate``.
+    bound. ``progress`` is called with a layer's name before it. ``jobs``: how many layers at a time, in
+    processes of their own; ``cluster``: the address of a dask scheduler, or a ``distributed.Client``,
+    whose workers do them, on each one at a time. ``options``: as of ``simulate``.
 
     A layer that is refused has the reason in its ``refusal``; the others run all the same.
-    Errors: ``input-...``. Not in the papers.
+    Errors: ``input-...``, ``worker-lost``, ``cluster-...``. Not in the papers.
     """
     loaded = load_tensor_program(program)
     program = loaded.program
     arrays = inputs if loaded.model is None else model_inputs(loaded.model, inputs)
     tensors = trace_tensors(program, arrays)
     given = maps or {}
+    layers = layers_of(program)
+    common = {"machine": machine, "memory": memory, "check": check, **options}
+    tasks = [
+        _Task(layer, given.get(layer.name), {name: tensors[name] for name in layer.program.inputs}, common)
+        for layer in layers
+    ]
+    with crew_of(jobs, cluster) as crew:
+        begun = None if progress is None else (lambda at: progress(layers[at].name))
+        return ModelRun(program.name, machine, tuple(crew.each(_simulated_layer, tasks, begun)))
 
-    def run(layer: Layer) -> LayerRun:
-        if progress is not None:
-            progress(layer.name)
-        choice = None
-        arrays = {name: tensors[name] for name in layer.program.inputs}
-        try:
-            if layer.name in given:
-                source = given[layer.name]
-                choice = choose_mapping(layer.program, source, machine=machine, memory=memory)
-            else:
-                choice = known_mapping(layer.program, machine=machine, memory=memory)
-            placed = (layer.program, choice.mapping, arrays)
-            result = simulate(*placed, machine=machine, memory=memory, check=check, **options)
-        except PolyloomError as fault:
-            return LayerRun(layer, choice, None, fault)
-        return LayerRun(layer, choice, result, None)
 
-    return ModelRun(program.name, machine, tuple(run(layer) for layer in layers_of(program)))
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """A layer, its map (None: what is chosen for it), what it takes, and the options of ``simulate``."""
+
+    layer: Layer
+    source: Path | None
+    arrays: Mapping[str, npt.NDArray[Any]]
+    options: Mapping[str, Any]
+
+
+def _simulated_layer(task: _Task) -> LayerRun:
+    choice = None
+    layer, options = task.layer, task.options
+    machine, memory = options["machine"], options["memory"]
+    try:
+        if task.source is not None:
+            choice = choose_mapping(layer.program, task.source, machine=machine, memory=memory)
+        else:
+            choice = known_mapping(layer.program, machine=machine, memory=memory)
+        result = simulate(layer.program, choice.mapping, task.arrays, **options)
+    except PolyloomError as fault:
+        return LayerRun(layer, choice, None, fault)
+    return LayerRun(layer, choice, result, None)
 
 
 def _check_numbers(invocations: int, density: float) -> None:

@@ -33,6 +33,7 @@ def tune(
     seed: int = 0,
     database: Path | None = None,
     progress: Callable[[TuneProgress], None] | None = None,
+    jobs: int | None = None,
     cluster: Any = None,
 ) -> tuple[Tuned, ...]:
     """Search for the fastest schedules of a program's md_homs; its next call uses them.
@@ -41,6 +42,7 @@ def tune(
     matter. ``budget``: seconds; ``evaluations``: schedules for each md_hom at most. ``database``: where the
     results are kept; None: the user's own. ``progress`` is called after each schedule. In the end a program
     of C is compared with the C program, on made-up inputs; Python warns where that is not possible.
+    ``jobs``: how many candidates are built at a time on the processor (None: as many as there are threads).
     ``cluster``: the address of a dask scheduler, or a ``distributed.Client``: candidates are timed by those
     of its workers that have the device, on each one at a time.
 
@@ -53,7 +55,7 @@ def tune(
         raise PolyloomError(error("tuning-budget", "there is nothing to spend on tuning", helps=helps))
     program = compiled_program(program)
     given = {**program.constants, **(inputs or {})}
-    options = TuneOptions(budget=budget, evaluations=evaluations, seed=seed)
+    options = TuneOptions(budget=budget, evaluations=evaluations, seed=seed, jobs=jobs)
     path = default_path() if database is None else pathlib.Path(database)
     with Database(path) as results, connected(cluster) as workers:
         found = tune_opencl([program.program], given, program.device, results, options, progress, workers)

@@ -25,12 +25,13 @@ def run_layers(
     common: dict[str, Any],
     *,
     report: Path | None,
+    crew: Mapping[str, Any],
     as_json: bool,
 ) -> None:
     """Simulate the layers and print them.
 
     ``folder``: of maps, NAME.map for a layer; ``common``: the options of ``simulate`` that hold for each;
-    ``report``: where a page goes.
+    ``report``: where a page goes; ``crew``: ``jobs`` and ``cluster``.
     Raises what the layers were refused for, when all of them have been printed.
     """
     from polyloom.api.simulation import simulate_layers
@@ -43,8 +44,9 @@ def run_layers(
     arrays = None if inputs is None else read_arrays(inputs, elements_of_loaded(loaded))
     layers = layers_of(loaded.program)
     maps = {} if folder is None else _maps(folder, layers)
+    watch = None if report is None else ()
     with layer_status(len(layers)) as progress:
-        run = simulate_layers(loaded, arrays, maps, progress=progress, **common)
+        run = simulate_layers(loaded, arrays, maps, watch=watch, progress=progress, **crew, **common)
     chosen = [(r.layer.program.name, r.choice.text) for r in run.layers if r.choice is not None]
     write_maps(click.get_current_context().params.get("write_map"), chosen)
     if report is not None:

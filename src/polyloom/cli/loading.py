@@ -71,10 +71,13 @@ def load_chosen(
 def _chosen(program: Program, map_file: Path | None, *, quiet: bool) -> Choice:
     from polyloom.api.mapping import choose_mapping
     from polyloom.api.reading import MACHINE
+    from polyloom.workers.local import crew_of
 
     given = click.get_current_context().params
     machine, memory = given.get("machine") or MACHINE, given.get("memory")
-    choice = choose_mapping(program, map_file, size=given.get("size"), machine=machine, memory=memory)
+    with crew_of(given.get("jobs"), given.get("cluster")) as crew:
+        size = given.get("size")
+        choice = choose_mapping(program, map_file, size=size, machine=machine, memory=memory, crew=crew)
     show_choice(choice, quiet=quiet)
     return choice
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,30 +27,35 @@ def run_network(
     files: tuple[Path | None, Path | None, Path | None],
     common: dict[str, Any],
     *,
+    crew: Mapping[str, Any],
     as_json: bool,
 ) -> None:
     """Place a network on one wafer, simulate it and print what came of it.
 
     ``folder``: of maps, NAME.map for a layer; ``files``: inputs, outputs, report; ``common``: the options of
-    ``simulate``, and ``pes``, ``samples`` and ``state``. Raises ``check-mismatch`` where a sample is wrong.
+    ``simulate``, and ``pes``, ``samples``, ``state`` and ``watch``; ``crew``: ``jobs`` and ``cluster``.
+    Raises ``check-mismatch`` where a sample is wrong.
     """
     from polyloom.api.network import simulate_one_wafer
     from polyloom.models import elements_of_loaded
-    from polyloom.report.progress import layer_status, progress_bar
+    from polyloom.report.progress import network_status
     from polyloom.report.wafer.network_view import print_network
+    from polyloom.workers.local import crew_of
 
     inputs, outputs, report = files
     ctx = click.get_current_context()
     if ctx.get_parameter_source("invocations") is click.core.ParameterSource.DEFAULT:
         common = {**common, "samples": SAMPLES}
-    common = {name: common[name] for name in ("machine", "memory", "check", "pes", "samples", "state")}
+    common = {
+        name: common[name] for name in ("machine", "memory", "check", "pes", "samples", "state", "watch")
+    }
     loaded = load_whole(source, options, quiet=as_json, inputs=inputs)
     samples = common["samples"]
     arrays = None if inputs is None else read_arrays(inputs, elements_of_loaded(loaded) * samples)
     maps = {} if folder is None else maps_in(folder)
-    with layer_status(0) as placing, progress_bar() as simulating:
+    with network_status() as (placing, simulating), crew_of(**crew) as several:
         result = simulate_one_wafer(
-            loaded, arrays, maps=maps, progress=placing, simulating=simulating, **common
+            loaded, arrays, maps=maps, progress=placing, simulating=simulating, crew=several, **common
         )
     _write(result, outputs, report, loaded)
     if as_json:

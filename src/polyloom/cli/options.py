@@ -118,6 +118,51 @@ def map_option(function: _F) -> _F:
     return function
 
 
+def network_options(function: _F) -> _F:
+    """Add ``--one-wafer``, ``--pes`` and ``--state``."""
+    for option in (
+        click.option(
+            "--state",
+            metavar="OLD=NEW",
+            multiple=True,
+            help="With --one-wafer: an input and the output that is its value for the next sample "
+            "(repeatable).",
+        ),
+        click.option(
+            "--pes",
+            metavar="N",
+            type=click.IntRange(min=1),
+            help="With --one-wafer: how many PEs all layers may take together. Default: half of the "
+            "machine's.",
+        ),
+        click.option(
+            "--one-wafer",
+            is_flag=True,
+            help="Place all layers of SOURCE on one mesh, with streams between them; samples follow each "
+            "other. `--map` and `--write-map` are folders of NAME.map.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def check_of_network(pes: int | None, state: tuple[str, ...]) -> None:
+    """Refuse options of ``--one-wafer`` where it is not given. Raises ``UsageError``."""
+    if pes is not None or state:
+        raise click.UsageError(f"`--{'state' if state else 'pes'}` is of `--one-wafer`")
+
+
+def state_pairs(state: tuple[str, ...]) -> dict[str, str]:
+    """Return what ``--state`` says, each old value with the new one. Raises ``UsageError``."""
+    pairs = {}
+    for text in state:
+        old, equals, new = text.partition("=")
+        if not equals or not old.strip() or not new.strip():
+            raise click.UsageError("`--state` takes OLD=NEW, an input and an output")
+        pairs[old.strip()] = new.strip()
+    return pairs
+
+
 def _size(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
@@ -177,6 +222,14 @@ def machine_option(function: _F) -> _F:
         "--machine", type=MachineChoice(machines), default="cs2", show_default=True, help=help_
     )
     return option(function)
+
+
+def jobs_option(function: _F) -> _F:
+    """Add ``--jobs`` and ``--cluster``."""
+    help_ = "How many processes work at a time: on layers, on maps that are compared. Default 1."
+    jobs = click.option("--jobs", metavar="N", type=click.IntRange(1, 1024), help=help_)
+    help_ = "A dask scheduler, tcp://HOST:PORT, whose workers do that."
+    return jobs(click.option("--cluster", metavar="ADDRESS", help=help_)(function))
 
 
 def json_option(function: _F) -> _F:

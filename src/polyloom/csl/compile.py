@@ -45,6 +45,7 @@ def compile_layout(
         _routes(layout, programs),
         tuple(_exported(export) for export in layout.exports),
         color_names(programs),
+        loader.texts,
     )
 
 

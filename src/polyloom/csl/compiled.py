@@ -101,7 +101,7 @@ class Compiled:
     """A program of width x height PEs.
 
     tiles: the unit of each PE (x, y) that has one; routes: its color configurations. color_names: what the
-    programs call the colors.
+    programs call the colors. sources: the files that it was compiled from, by their names in messages.
     """
 
     arch: str
@@ -112,6 +112,7 @@ class Compiled:
     routes: Mapping[tuple[int, int], tuple[Any, ...]]
     exports: tuple[Exported, ...] = ()
     color_names: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     def unit(self, x: int, y: int) -> Unit | None:
         """Return the program of a PE."""

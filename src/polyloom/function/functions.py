@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import pathlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.api.reading import MACHINE, Path
-from polyloom.device_pipeline import signature_of
+from polyloom.device_pipeline import open_split, signature_of
 from polyloom.diagnostics import Diagnostic
 from polyloom.frontends.graph.imported import Ends, Imported
 from polyloom.function.arguments import Argument, Taken, named, taken
@@ -24,12 +26,17 @@ from polyloom.ir.host import Buffer, Role
 from polyloom.ir.integers import integer
 from polyloom.ir.program import Program
 from polyloom.ir.text.integers import integer_text
+from polyloom.ir.types import ElementType
 from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.native.device import choose
+from polyloom.mdh.native.repeated import Again, Done
 from polyloom.mdh.running import RunResult, run_program
+from polyloom.mdh.split.plan import Plan
 from polyloom.models import model_inputs, model_reals
 from polyloom.polyhedra.effort import limited
 from polyloom.polyhedra.loops.tree import names_in
 from polyloom.sources import Given, Loaded, LoadedHost, Reading, tensors_of
+from polyloom.workers.local import crew_of
 
 if TYPE_CHECKING:
     from polyloom.api.loops import LoopExplanation
@@ -55,6 +62,7 @@ class Function:
     loaded: Loaded | LoadedHost
 
     _keeper: Callable[[Function, float], None] | None = None
+    _again: Again | None = None
 
     def __init__(
         self,
@@ -89,7 +97,7 @@ class Function:
         if model is not None:
             shapes = {name: model.program.buffer(name).extents for name in model.arguments}
             found = [(model.names.get(n, n), kind, shapes[n]) for n, kind in model.arguments.items()]
-            return {name: Argument(name, kind.value, shape) for name, kind, shape in found}
+            return {name: Argument(name, model.type_name(name, kind), shape) for name, kind, shape in found}
         if isinstance(self.loaded, Loaded):
             tensors = map(self.loaded.program.buffer, self.loaded.program.inputs)
             return {t.name: Argument(t.name, t.type.value, t.extents) for t in tensors}
@@ -100,7 +108,7 @@ class Function:
         """What it gives, by name, in order."""
         model = self.model
         if model is not None:
-            return {n: Argument(n, v.type.value, v.shape) for n, v in model.results.items()}
+            return {n: Argument(n, model.type_name(n, v.type), v.shape) for n, v in model.results.items()}
         if isinstance(self.loaded, Loaded):
             tensors = map(self.loaded.program.buffer, self.loaded.program.outputs)
             return {t.name: Argument(t.name, t.type.value, t.extents) for t in tensors}
@@ -160,27 +168,55 @@ class Function:
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Run once. Errors: ``argument-...``, ``input-...``, ``parameter-...``, ``device-...``."""
-        found = tuple(self.results(*arrays, **named).values())
+        again = self._again
+        found = NotImplemented if again is None else again(*arrays, **named)
+        if found is NotImplemented:
+            found = tuple(self.results(*arrays, **named).values())
         return found[0] if len(found) == 1 else found
-
-    def _results(self, used: Taken) -> dict[str, Any]:
-        """Run once; return what a call gives, by name."""
-        ends = self._ends
-        if ends is None:
-            return dict(self.compiled.results(**used.arrays))
-        arrays = {name: self._array(name, value) for name, value in used.arrays.items()}
-        begin = time.perf_counter()
-        found = self.compiled.results(**ends.inputs(arrays))
-        if self._keeper is not None:
-            keep, self._keeper = self._keeper, None
-            keep(self, time.perf_counter() - begin)
-        return ends.outputs({n: np.asarray(a) for n, a in found.items()})
 
     def results(self, *arrays: Any, **named: Any) -> dict[str, Any]:
         """Run once and return what a call returns, by name. Errors: those of a call."""
         used = taken(self._given(arrays, named))
         found = self._results(used)
         return dict(zip(found, used.given_back(list(found.values())), strict=True))
+
+    def _results(self, used: Taken) -> dict[str, Any]:
+        """Run once; return what a call gives, by name. Calls like it are short where all is of NumPy."""
+        ends, again = self._ends, self._again
+        order = self.compiled.order if ends is None else tuple(ends.results)
+        found = NotImplemented if again is None else again(**used.arrays)
+        if found is not NotImplemented:
+            return dict(zip(order, found, strict=True))
+        begin = time.perf_counter()
+        given = self._inner(used.arrays, ends)
+        if used.foreign:
+            left, done = self.compiled.results(**given), None
+        else:
+            left, done = self.compiled.done((), given)
+        self._again = None if done is None else self._repeated(done, used.arrays, ends)
+        if self._keeper is not None:
+            keep, self._keeper = self._keeper, None
+            keep(self, time.perf_counter() - begin)
+        if ends is None:
+            return {name: left[name] for name in order}
+        return ends.outputs({n: np.asarray(a) for n, a in left.items()})
+
+    def _inner(self, arrays: Mapping[str, Any], ends: Ends | None) -> dict[str, Any]:
+        """Return arguments by the names of the program."""
+        if ends is None:
+            return dict(arrays)
+        return dict(ends.inputs({name: self._array(name, value) for name, value in arrays.items()}))
+
+    def _repeated(self, done: Done, given: Mapping[str, Any], ends: Ends | None) -> Again | None:
+        """Return a function for calls like one that was done; None where each has to be checked."""
+        if ends is None:
+            names, results = {n: n for n in self.compiled.signature.names}, self.compiled.order
+        elif ends.bfloats or any(kind is ElementType.BOOL for _, kind, _ in ends.results.values()):
+            return None
+        else:
+            names = {ends.names.get(inner, inner): inner for inner in ends.program_inputs}
+            results = tuple(tensor for tensor, _, _ in ends.results.values())
+        return done.again({n: (names.get(n), a) for n, a in given.items()}, tuple(self.inputs), results)
 
     def batches(self, *arrays: Any, size: int | None = None, **named: Any) -> Any:
         """Run over arrays of more rows than it takes, part after part along the first axis of each.
@@ -195,6 +231,40 @@ class Function:
         found = in_batches(lambda part: self._results(Taken(dict(part), {})), self.inputs, used.arrays, size)
         results = used.given_back(list(found.values()))
         return results[0] if len(results) == 1 else tuple(results)
+
+    def over(self, *devices: str, jobs: int | None = None, cluster: Any = None) -> Function:
+        """Return the same function with its rows in several places at a time; ``plan`` says which where.
+
+        Rows are the batch of a model, or the outermost parallel loop of C. ``devices``: as in ``load``;
+        ``jobs``: so many processes besides; ``cluster``: the address of a dask scheduler, or a
+        ``distributed.Client``, each of whose workers takes a part. What each place gets follows from times
+        that the first call measures (docs/tuning.md).
+
+        Errors: ``device-...``, ``cluster-...``; of calls, Unsupported with ``split-rows``.
+        """
+        crew = self._stack.enter_context(crew_of(jobs, cluster))
+        models = [choose(name) for name in devices]
+        found = Function(
+            self._source,
+            self._reading,
+            self.loaded,
+            self._values,
+            lambda loaded: open_split(loaded, models, crew),
+        )
+        found._stack = self._stack
+        return found
+
+    @property
+    def plan(self) -> Plan | None:
+        """How the rows of the last call lay in several places; None without ``over``."""
+        return self.compiled.plan
+
+    @cached_property
+    def _stack(self) -> ExitStack:
+        """What is closed when the process ends."""
+        stack = ExitStack()
+        atexit.register(stack.close)
+        return stack
 
     def times(self, *arrays: Any, runs: int = 10, **named: Any) -> Times:
         """Measure a call, and each of its kernels by a clock between them. Without arrays, some are made up.
@@ -395,7 +465,8 @@ class Function:
     def _array(self, name: str, value: Any) -> NDArray:
         """Return an array; lists and numbers get the type that is wanted."""
         known = self.inputs.get(name)
-        return np.asarray(value, known.type if known and isinstance(value, list | int | float) else None)
+        wanted = known.type if known and known.type != "bfloat16" else None
+        return np.asarray(value, wanted if isinstance(value, list | int | float) else None)
 
 
 def _of_place(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -163,7 +163,7 @@ class _KeptFunction(SavedFunction):
     ) -> tuple[Tuned, ...]:
         """Search for faster schedules, as ``Function.tune``; later calls use them."""
         found = super().tune(budget, inputs, **options)
-        self.__dict__["compiled"] = self._whole
+        self.__dict__["compiled"], self._again = self._whole, None
         return found
 
 

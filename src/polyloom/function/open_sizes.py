@@ -81,7 +81,10 @@ class OpenFunction(Function):
         return self.sized(shapes, {})
 
     def _results(self, used: Taken) -> dict[str, Any]:
-        return self.for_arrays(used.arrays)._results(used)
+        function = self.for_arrays(used.arrays)
+        found = function._results(used)
+        self._again = function._again
+        return found
 
     def run(self, *arrays: Any, check: bool = False, **named: Any) -> Any:
         """Run once, as ``Function.run``; the arrays must be given, for they say the sizes."""

@@ -258,6 +258,7 @@ def _ends(ends: Ends) -> Document:
             n: [tensor, kind.value, list(shape)] for n, (tensor, kind, shape) in ends.results.items()
         },
         "unused": sorted(ends.unused),
+        "bfloats": sorted(ends.bfloats),
     }
 
 
@@ -269,4 +270,5 @@ def _ends_of(document: Document) -> Ends:
         {name: ElementType(kind) for name, kind in document["arguments"].items()},
         {name: (tensor, ElementType(kind), tuple(shape)) for name, (tensor, kind, shape) in results},
         frozenset(document["unused"]),
+        frozenset(document["bfloats"]),
     )

@@ -264,7 +264,8 @@ class Parameter:
 class HostProgram:
     """Host nodes in order over buffers; what is known of the parameters is ``context`` (a condition).
 
-    ``strict``: every operation on floats is rounded as it is written, and none is contracted.
+    ``strict``: every operation on floats is rounded as it is written, and none is contracted. ``in_rows``:
+    where host loops are wavefronts, the same program with the loops of the source, if there is one.
     """
 
     name: str
@@ -273,6 +274,7 @@ class HostProgram:
     body: tuple[HostNode, ...]
     context: IntExpression | None = None
     strict: bool = False
+    in_rows: HostProgram | None = None
 
     def __repr__(self) -> str:
         names = shorten(", ".join(b.name for b in self.buffers), 120)

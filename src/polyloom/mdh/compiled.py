@@ -14,13 +14,16 @@ from polyloom.ir.host import HostProgram, Role
 from polyloom.ir.verification.references import Reference, evaluated
 from polyloom.mdh.device.devices import DeviceModel, OpenDevice
 from polyloom.mdh.native.device import NativeDevice
-from polyloom.mdh.native.execution import NativeExecutable, plain
-from polyloom.mdh.native.repeated import Repeated, repeated
+from polyloom.mdh.native.execution import NativeExecutable, is_written, plain
+from polyloom.mdh.native.repeated import Again, Done
 from polyloom.mdh.runtime.arguments import Bound, Signature, bind
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.runtime.driver import Driver
 from polyloom.mdh.runtime.execution import Executable, Execution
 from polyloom.mdh.runtime.host_program import Emitter
+from polyloom.mdh.split.execution import SplitExecutable
+from polyloom.mdh.split.places import Place
+from polyloom.mdh.split.plan import Plan
 from polyloom.mdh.tree.nodes import Function
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
@@ -41,7 +44,7 @@ class CompiledProgram:
     def __init__(
         self,
         program: HostProgram,
-        device: OpenDevice | Driver | NativeDevice | NativeExecutable,
+        device: OpenDevice | Driver | NativeDevice | NativeExecutable | SplitExecutable,
         emit: Emitter,
         signature: Signature | None = None,
         remarks: Sequence[Diagnostic] = (),
@@ -63,7 +66,7 @@ class CompiledProgram:
         arrays = [n for n, a in self.constants.items() if isinstance(a, np.ndarray)]
         self.executable = _executable(program, device, emit, arrays)
         self._last: tuple[dict[str, Any], Bound] | None = None
-        self._again: Repeated | None = None
+        self._again: Again | None = None
 
     @property
     def program(self) -> HostProgram:
@@ -78,29 +81,36 @@ class CompiledProgram:
     def __call__(self, *positional: Any, **named: Any) -> Any:
         """Run once. Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``."""
         again = self._again
-        found = None if again is None else again(positional, named)
-        if found is None:
+        found = NotImplemented if again is None else again(*positional, **named)
+        if found is NotImplemented:
             found = tuple(self._checked_results(positional, named).values())
         return found[0] if len(found) == 1 else found
 
     def results(self, *positional: Any, **named: Any) -> dict[str, Array]:
         """Run once and return what a call returns, by name. Errors: those of a call."""
         again = self._again
-        found = None if again is None else again(positional, named)
-        if found is None or again is None:
+        found = NotImplemented if again is None else again(*positional, **named)
+        if found is NotImplemented:
             return self._checked_results(positional, named)
-        return dict(zip(again.order, found, strict=True))
+        return dict(zip(self.order, found, strict=True))
 
     def _checked_results(self, positional: Sequence[Any], named: dict[str, Any]) -> dict[str, Array]:
         """Run once, and keep what calls of the same kind need."""
-        self._again = None
+        arrays, done = self.done(positional, named)
+        if done is not None:
+            given, known = self.signature.named(positional, named), self.signature.names
+            places = {name: (name if name in known else None, value) for name, value in given.items()}
+            self._again = done.again(places, self.signature.arguments, self.order)
+        return {name: arrays[name] for name in self.order}
+
+    def done(
+        self, positional: Sequence[Any], named: Mapping[str, Any]
+    ) -> tuple[dict[str, Array], Done | None]:
+        """Run once; return every array that was written, by name, and what calls like this one need."""
         bound = self._bound(self._used(positional, named))
         found = self.execute(bound).arrays
-        ordered = {name: found[name] for name in self._results(found)}
-        if isinstance(self.executable, NativeExecutable):
-            given = self.signature.named(positional, named)
-            self._again = repeated(self.executable, self.signature, bound, given, tuple(named), ordered)
-        return ordered
+        executable, again = self.executable, not self.signature.defaults and not bound.beside
+        return found, Done(executable, bound) if again and isinstance(executable, NativeExecutable) else None
 
     def run(self, *positional: Any, timed: bool = False, **named: Any) -> Execution:
         """Run once and return every array that was written, by name, and where the time went.
@@ -109,7 +119,7 @@ class CompiledProgram:
         """
         return self.execute(self._bound(self._used(positional, named)), timed=timed)
 
-    def _used(self, positional: Sequence[Any], named: dict[str, Any]) -> dict[str, Any]:
+    def _used(self, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the program uses of the arguments and constants, by name."""
         given = self.signature.named(positional, named)
         used = {name: value for name, value in given.items() if name in self.signature.names}
@@ -135,7 +145,7 @@ class CompiledProgram:
         self._last = (used, bound) if stays else None
         return bound
 
-    def to_device(self, array: NDArray) -> DeviceArray:
+    def to_device(self, array: NDArray) -> Array:
         """Copy an array to the device, where it stays; calls take it in place of the NumPy array."""
         return self.executable.resident(np.asarray(array))
 
@@ -153,6 +163,19 @@ class CompiledProgram:
         rest = self.signature, self.remarks, reference, self.constants
         return CompiledProgram(self.program, device, emitter, *rest)
 
+    def over(self, places: Sequence[Place]) -> CompiledProgram:
+        """Return the same program with its rows in several places at a time (docs/tuning.md)."""
+        arrays = [n for n, a in self.constants.items() if isinstance(a, np.ndarray)]
+        split = SplitExecutable(self.program, self.executable.device, places, arrays)
+        return CompiledProgram(
+            self.program, split, self.emitter, self.signature, self.remarks, self.reference, self.constants
+        )
+
+    @property
+    def plan(self) -> Plan | None:
+        """How the rows of the last run lay in several places; None where it runs in one."""
+        return self.executable.plan if isinstance(self.executable, SplitExecutable) else None
+
     def refresh(self) -> None:
         """Make kernels anew at the next call: schedules may have been tuned since."""
         self._again = None
@@ -160,10 +183,13 @@ class CompiledProgram:
         if isinstance(self.emitter, TunedEmitter):
             self.emitter.forget()
 
-    def _results(self, results: dict[str, Array]) -> list[str]:
-        first = [name for name in self.signature.arguments if name in results]
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The names of what a call returns."""
+        written = [b.name for b in self.program.buffers if is_written(b)]
+        first = [name for name in self.signature.arguments if name in written]
         hidden = {*first, *self.signature.defaults}
-        return first + [name for name in results if name not in hidden]
+        return (*first, *(name for name in written if name not in hidden))
 
     def __repr__(self) -> str:
         return f"<{self.program.name}({', '.join(self.signature.arguments)}) on {self.device.name}>"
@@ -171,11 +197,11 @@ class CompiledProgram:
 
 def _executable(
     program: HostProgram,
-    device: OpenDevice | Driver | NativeDevice | NativeExecutable,
+    device: OpenDevice | Driver | NativeDevice | NativeExecutable | SplitExecutable,
     emit: Emitter,
     constants: Sequence[str],
-) -> Executable | NativeExecutable:
-    if isinstance(device, NativeExecutable):
+) -> Executable | NativeExecutable | SplitExecutable:
+    if isinstance(device, NativeExecutable | SplitExecutable):
         return device
     if isinstance(device, NativeDevice):
         schedules = emit.schedule if isinstance(emit, TunedEmitter) else plain

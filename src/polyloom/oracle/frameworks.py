@@ -57,7 +57,11 @@ def with_torch(model: str, function: str | None, given: Mapping[str, NDArray]) -
     tree: Any = import_module("torch.utils._pytree")
     program = torch.export.load(model)
     signature = program.graph_signature
-    flat = [torch.from_numpy(np.array(given[name])) for name in signature.user_inputs]
+    seen = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    flat = [
+        torch.from_numpy(np.array(given[name])).to(getattr(seen.get(name), "dtype", None))
+        for name in signature.user_inputs
+    ]
     arguments, keywords = tree.tree_unflatten(flat, program.call_spec.in_spec)
     module = program.module()
     with torch.no_grad():
@@ -65,7 +69,8 @@ def with_torch(model: str, function: str | None, given: Mapping[str, NDArray]) -
     held = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     given_back = [(s.kind.name == "USER_OUTPUT", s.target) for s in signature.output_specs]
     results = [next(leaves) if users else held.get(target) for users, target in given_back]
-    arrays = [value.detach().numpy() for value in results if isinstance(value, torch.Tensor)]
+    tensors = [value.detach() for value in results if isinstance(value, torch.Tensor)]
+    arrays = [(t.float() if t.dtype == torch.bfloat16 else t).numpy() for t in tensors]
     return {f"#{k}": array for k, array in enumerate(arrays)}
 
 

@@ -19,6 +19,17 @@ def compose(first: isl.MultiAff, second: isl.MultiAff) -> isl.MultiAff:
     return second.pullback_multi_aff(first)
 
 
+def linear(space: isl.Space, matrix: Sequence[Sequence[int]]) -> isl.MultiAff:
+    """Return ``{ [y] -> [matrix y] }`` on the space of a set."""
+    result = isl.MultiAff.zero(space.map_from_set())
+    for k, row in enumerate(matrix):
+        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space))
+        for j, factor in enumerate(row):
+            aff = aff.set_coefficient_val(_DIM.in_, j, isl.Val(factor))
+        result = result.set_aff(k, aff)
+    return result
+
+
 def minus_offset(offset: isl.MultiAff, name: str, shift: Sequence[int]) -> isl.MultiAff:
     """Return ``{ y[i] -> name[i - offset + shift] }`` for an offset ``{ [] -> y[...] }``.
 

@@ -107,12 +107,12 @@ def _insert(line: isl.Set, k: int) -> isl.Set:
 def _onto(points: isl.Set, k: int) -> isl.Set:
     after = points.dim(_DIM.set) - k - 1
     line = points.project_out(_DIM.set, k + 1, after).project_out(_DIM.set, 0, k)
-    return line.remove_divs().coalesce()
+    return _without_divs(line).coalesce()
 
 
 def _bounds(points: isl.Set, k: int) -> Iterator[isl.Aff]:
     """Yield the lower bounds of dimension k that the constraints show, not depending on it."""
-    for constraint in points.remove_divs().simple_hull().get_constraints():
+    for constraint in _without_divs(points).simple_hull().get_constraints():
         coefficient = constraint.get_coefficient_val(_DIM.set, k)
         if constraint.is_equality():
             coefficient = coefficient.abs()
@@ -122,6 +122,11 @@ def _bounds(points: isl.Set, k: int) -> Iterator[isl.Aff]:
                 aff = aff.neg()
             rest = aff.set_coefficient_val(_DIM.in_, k, isl.Val(0))
             yield rest.neg().scale_down_val(coefficient).ceil()
+
+
+def _without_divs(points: isl.Set) -> isl.Set:
+    """Return a superset in which no dimension is divided; parameters may be."""
+    return points.remove_divs_involving_dims(_DIM.set, 0, points.dim(_DIM.set)).remove_unknown_divs()
 
 
 def _involves_dims(aff: isl.Aff) -> bool:

@@ -8,10 +8,12 @@ from typing import Any
 
 from polyloom.ir.rounding.reassociation import Reassociated, reassociated
 from polyloom.ir.rounding.rules import epsilon
+from polyloom.report import schedule_view
 from polyloom.report.mdh_view import document as md_hom_document
 from polyloom.report.mdh_view import text as md_hom_text
+from polyloom.report.schedule_view import Scheduled
 from polyloom.scop.model import Scop
-from polyloom.scop.schedule.loop_verdicts import LoopVerdict
+from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Witness
 from polyloom.scop.schedule.plan import Part
 from polyloom.scop.transform import Transformation
 
@@ -19,17 +21,29 @@ WIDTH = 72
 """Columns of source beside which the verdicts stand."""
 
 
-def document(scop: Scop, found: Transformation) -> dict[str, Any]:
-    """Return the loops and the md_homs for a program."""
+def document(scop: Scop, found: Transformation, scheduled: Scheduled | None = None) -> dict[str, Any]:
+    """Return the loops and the md_homs for a program; ``scheduled``: where they are for some sizes."""
     return {
         "function": scop.name,
-        "loops": [_loop(loop) for loop in found.loops],
+        **_sizes(scheduled),
+        "loops": [{**_loop(loop), **_schedule(loop, scheduled)} for loop in found.loops],
         "md_homs": md_hom_document([found.program]),
         "reassociated": [
             {"md_hom": r.name, "type": r.type.value, "terms": r.terms, "epsilon": epsilon(r.type)}
             for r in reassociated(found.program)
         ],
     }
+
+
+def _sizes(scheduled: Scheduled | None) -> dict[str, Any]:
+    if scheduled is None:
+        return {}
+    known = {"device": scheduled.device, "parameters": dict(scheduled.parameters)}
+    return {**known, "reasons": list(scheduled.reasons)}
+
+
+def _schedule(loop: LoopVerdict, scheduled: Scheduled | None) -> dict[str, Any]:
+    return {} if scheduled is None else {"schedule": schedule_view.document(scheduled, loop)}
 
 
 def _loop(loop: LoopVerdict) -> dict[str, Any]:
@@ -56,30 +70,39 @@ def _loop(loop: LoopVerdict) -> dict[str, Any]:
     }
 
 
-def text(scop: Scop, found: Transformation) -> str:
-    """Return the explanation for a person."""
-    parts = ["\n".join(_annotated(scop, found.loops)), "\n".join(_reasons(found.loops))]
+def text(scop: Scop, found: Transformation, scheduled: Scheduled | None = None) -> str:
+    """Return the explanation for a person; ``scheduled``: where the loops are for some sizes."""
+    parts = ["\n".join(_annotated(scop, found.loops, scheduled)), "\n".join(_reasons(found.loops))]
+    parts += [] if scheduled is None else ["\n".join(scheduled.reasons)]
     parts.append(f"becomes:\n{md_hom_text([found.program])}")
     parts.append("\n".join(map(_rounding, reassociated(found.program))))
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def _annotated(scop: Scop, loops: Sequence[LoopVerdict]) -> Iterator[str]:
-    """Yield the lines of the source, a verdict beside those with a loop."""
+def _annotated(scop: Scop, loops: Sequence[LoopVerdict], scheduled: Scheduled | None) -> Iterator[str]:
+    """Yield the lines of the source, a verdict beside those with a loop, its schedule below that."""
     lines = _lines(scop, loops)
     if not lines:
         return
-    yield f"{scop.source.name}: {scop.name}"
+    yield f"{scop.source.name}: {scop.name}{_for(scheduled)}"
     digits = len(str(lines[-1]))
     width = min(WIDTH, max(len(scop.source.line(line).expandtabs(4)) for line in lines))
     for line in lines:
-        here = ", ".join(
-            f"{_short(loop)}{_place(loop)}"
-            for loop in loops
-            if loop.span is not None and loop.span.line == line
-        )
+        found = [loop for loop in loops if loop.span is not None and loop.span.line == line]
+        here = ", ".join(f"{_short(loop)}{_place(loop)}" for loop in found)
         shown = scop.source.line(line).expandtabs(4)
         yield f"{line:{digits}} | {shown:{width}}{'  <- ' + here if here else ''}".rstrip()
+        if scheduled is not None:
+            below = (words for loop in found for words in schedule_view.lines(scheduled, loop))
+            inside = " " * (len(shown) - len(shown.lstrip()) + 4)
+            yield from (f"{'':{digits}} | {inside}{words}" for words in below)
+
+
+def _for(scheduled: Scheduled | None) -> str:
+    if scheduled is None:
+        return ""
+    sizes = ", ".join(f"{name} = {value}" for name, value in scheduled.parameters.items())
+    return f" on {scheduled.device}{f', {sizes}' if sizes else ''}"
 
 
 def _rounding(found: Reassociated) -> str:
@@ -114,6 +137,14 @@ def _place(loop: LoopVerdict) -> str:
     return ": " + "; ".join(f"{part.value} ({', '.join(names)})" for part, names in of.items())
 
 
+def _distance(witness: Witness) -> Iterator[str]:
+    """Yield between which lines a dependence lies, and how far its instances are apart."""
+    if witness.lines is not None:
+        first, second = witness.lines
+        lines = f"in line {first}" if first == second else f"from line {first} to line {second}"
+        yield f"  {lines}, at a distance of ({', '.join(witness.distance)})"
+
+
 def _reasons(loops: Sequence[LoopVerdict]) -> Iterator[str]:
     for loop in loops:
         if not (loop.witness or loop.notes or loop.helps):
@@ -122,5 +153,6 @@ def _reasons(loops: Sequence[LoopVerdict]) -> Iterator[str]:
         yield f"{where}loop over `{loop.iterator}`: {_short(loop).partition(' ')[2]}"
         if loop.witness:
             yield f"  because {loop.witness}"
+            yield from _distance(loop.witness)
         yield from (f"  note: {note}" for note in loop.notes)
         yield from (f"  help: {help_}" for help_ in loop.helps)

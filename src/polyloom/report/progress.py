@@ -36,7 +36,7 @@ def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
     timer.start()
 
     def update(events: int, cycle: int) -> None:
-        bar.update(task, description=f"simulating: cycle {cycle:,}, {events:,} events")
+        bar.update(task, description=_simulating(events, cycle))
 
     try:
         yield update
@@ -71,7 +71,7 @@ def status_line(text: str) -> Iterator[None]:
 def layer_status(count: int) -> Iterator[Callable[[str], None] | None]:
     """Give a function that takes the name of a layer before it is simulated, and show it on stderr.
 
-    ``count``: of layers; 0 where that is not known. Where stderr is no terminal, a line every 10 s.
+    ``count``: of layers. Where stderr is no terminal, a line every 10 s.
     """
     if not sys.stderr.isatty():
         yield _lines(count)
@@ -91,18 +91,66 @@ def layer_status(count: int) -> Iterator[Callable[[str], None] | None]:
 
 
 def _progress(name: str, done: int, count: int) -> str:
-    return f"{visible_name(name)} ({done} of {count})" if count else visible_name(name)
+    return f"{visible_name(name)} ({done} of {count})"
+
+
+@contextmanager
+def network_status() -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
+    """Give two functions: one takes what of a network is placed, one events and cycle of its simulation.
+
+    What takes more than two seconds is shown on stderr: one line of a terminal that changes, elsewhere a
+    line now and then.
+    """
+    if not sys.stderr.isatty():
+        say = _now_and_then(DELAY)
+        yield (lambda name: say(f"placing {visible_name(name)}")), lambda e, c: say(_simulating(e, c))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    status = Console(stderr=True).status("reading")
+    timer = Timer(DELAY, status.start)
+    timer.daemon = True
+    timer.start()
+
+    def placing(name: str) -> None:
+        status.update(escape(f"placing {visible_name(name)}"))
+
+    def simulating(events: int, cycle: int) -> None:
+        status.update(_simulating(events, cycle))
+
+    try:
+        yield placing, simulating
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
+
+
+def _simulating(events: int, cycle: int) -> str:
+    return f"simulating: cycle {cycle:,}, {events:,} events"
 
 
 def _lines(count: int) -> Callable[[str], None]:
     """Return a function that says now and then where work stands."""
-    done, said = 0, time.monotonic()
+    done, say = 0, _now_and_then(LINE_SECONDS)
 
     def show(name: str) -> None:
-        nonlocal done, said
+        nonlocal done
         done += 1
-        if time.monotonic() - said >= LINE_SECONDS:
-            said = time.monotonic()
-            print(_progress(name, done, count), file=sys.stderr, flush=True)
+        say(_progress(name, done, count))
 
     return show
+
+
+def _now_and_then(first: float) -> Callable[[str], None]:
+    """Return a function that prints a line to stderr, the first one after so many seconds."""
+    due = time.monotonic() + first
+
+    def say(line: str) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + LINE_SECONDS
+            print(line, file=sys.stderr, flush=True)
+
+    return say

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from polyloom.mdh.running import RunResult
+from polyloom.mdh.split.plan import Plan
 from polyloom.report.terminal import print_pairs
 from polyloom.report.verdict_view import verdict_rows
 
@@ -18,6 +19,26 @@ _SCHEDULES = {
 def print_run(result: RunResult) -> None:
     """Print what a run gave, as one table."""
     print_pairs(_rows(result))
+
+
+def print_plan(plan: Plan) -> None:
+    """Print how the rows lay in several places, what that took, and from how many rows on it pays."""
+    rows = [
+        (
+            "rows",
+            f"{s.rows} from {s.first} on in {s.place}: {_seconds(s.seconds)} expected "
+            f"({_seconds(s.cost.fixed)} a call, {_seconds(s.cost.row)} a row)",
+        )
+        for s in plan.shares
+    ]
+    if plan.measured is not None:
+        together, alone = map(_seconds, plan.measured)
+        rows.append(("several", f"{together} measured; all rows in {plan.alone[0]} alone {alone}"))
+    pays = "several are faster for no number of rows"
+    if plan.pays_from is not None:
+        pays = f"several are faster from {plan.pays_from:,} rows on"
+    rows.append(("", f"by these times, {pays}"))
+    print_pairs(rows)
 
 
 def _rows(result: RunResult) -> list[tuple[str, str]]:

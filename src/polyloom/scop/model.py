@@ -162,3 +162,5 @@ class Scop:
     """What the front end has to remark."""
     fused: tuple[Span | None, ...] = ()
     """Where ``fma`` is called, which is a product and a sum here, each rounded."""
+    unshared: bool = False
+    """Whether all arrays exist as a whole and nobody else sees them, as those of a tensor program."""

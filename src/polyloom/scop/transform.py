@@ -26,6 +26,7 @@ from polyloom.polyhedra.loops.tree import Branch, leaves_in
 from polyloom.scop.dependence.dependences import Dependences, Kind, dependences
 from polyloom.scop.dependence.nesting import times_of
 from polyloom.scop.dependence.reductions import Update, update_of
+from polyloom.scop.lowering.conditional_stores import stores_where_asked_only
 from polyloom.scop.lowering.fusion import fused, without_dead
 from polyloom.scop.lowering.host_nodes import Emitter
 from polyloom.scop.lowering.sequential import nest, nest_of
@@ -45,7 +46,7 @@ from polyloom.scop.schedule.grouping import gathered
 from polyloom.scop.schedule.hyperplanes import Edge, edge
 from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Verdict, verdicts
 from polyloom.scop.schedule.node_splitting import with_old_values
-from polyloom.scop.schedule.plan import Block, NoRow, Plan, walk_plans
+from polyloom.scop.schedule.plan import Block, NoRow, Part, Plan, parts, walk_plans
 from polyloom.scop.schedule.scheduling import arrange
 from polyloom.scop.schedule.stated_reductions import stated_errors, stated_updates
 from polyloom.scop.schedule.statement_groups import Patterns, selections, together
@@ -119,7 +120,8 @@ def _transformation(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transfo
     for in_blocks in (True, False) if may_have_blocks(scop.statements) else (False,):
         try:
             with at_most(_PARALLEL * (8 + len(scop.statements)), f"the parallel form of `{scop.name}`"):
-                return _parallel(with_parameters(scop), mode, strict, in_blocks)
+                found = _parallel(with_parameters(scop), mode, strict, in_blocks)
+            return _with_rows(found, scop, mode, strict)
         except TooHardError as fault:
             notes = [f"isl was given up on a question: {fault}"]
         except (isl.Error, WrongLoops, NoRow, WrongWrites, InvalidProgram) as fault:
@@ -128,6 +130,22 @@ def _transformation(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transfo
             notes = [str(fault).partition(" in ")[0]]
     message = f"`{scop.name}` runs sequentially: no loops were found for its parallel form"
     return Transformation(serial_program(scop), (), (remark("scop-fallback", message, notes=notes),))
+
+
+def _with_rows(found: Transformation, scop: Scop, mode: ReductionMode, strict: bool) -> Transformation:
+    """Give a program with wavefronts the form with the loops of the source, where isl finds it in time."""
+    plans = () if found.planned is None else found.planned[1]
+    if all(Part.WAVEFRONT not in row for row in parts(plans).values()):
+        return found
+    try:
+        with at_most(
+            _PARALLEL * (8 + len(scop.statements)), f"the loops of `{scop.name}` without wavefronts"
+        ):
+            rows = _parallel(with_parameters(scop), mode, strict, in_blocks=False, wavefronts=False).program
+    except (TooHardError, isl.Error, WrongLoops, NoRow, WrongWrites):
+        return found
+    rows = replace(_in_context(rows, scop), strict=strict)
+    return replace(found, program=replace(found.program, in_rows=rows))
 
 
 def _scheduled(scop: Scop, mode: ReductionMode, strict: bool, text: Source) -> Transformation:
@@ -159,10 +177,14 @@ def prepared(scop: Scop) -> Scop:
     return with_last_values(substituted(joined(with_existing_targets(scop))))
 
 
-def _parallel(scop: Scop, mode: ReductionMode, strict: bool, in_blocks: bool) -> Transformation:
+def _parallel(
+    scop: Scop, mode: ReductionMode, strict: bool, in_blocks: bool, *, wavefronts: bool = True
+) -> Transformation:
     scop = prepared(scop)
-    ignored = mode is ReductionMode.IGNORE
-    found = _automatic(scop) if ignored else _transformed(scop, mode, strict, in_blocks=in_blocks)
+    if mode is ReductionMode.IGNORE:
+        found = _automatic(scop)
+    else:
+        found = _transformed(scop, mode, strict, in_blocks=in_blocks, wavefronts=wavefronts)
     check_written(scop, found.program)
     return replace(found, program=with_unique_names(found.program))
 
@@ -214,6 +236,7 @@ def _transformed(
     strict: bool = False,
     *,
     in_blocks: bool = False,
+    wavefronts: bool = True,
     tree: isl.Schedule | None = None,
 ) -> Transformation:
     updates = _updates(scop, mode, strict)
@@ -231,7 +254,7 @@ def _transformed(
     if wrong and mode is not ReductionMode.IGNORE:
         raise PolyloomError(*wrong)
     edges = edges_of(after)
-    patterns = _patterns(larger, updates, ordered, mode, strict)
+    patterns = replace(_patterns(larger, updates, ordered, mode, strict), wavefronts=wavefronts)
     if tree is None:
         kept = (edge(a, b, "", False, False, p) for s in patterns.selections for a, b, p in together(s))
         edges += kept
@@ -242,7 +265,9 @@ def _transformed(
         arranged = plans_of(tree, larger.statements, edges, patterns)
     plans, storages = _stored(arranged, expansions, Names({a.name for a in larger.arrays}))
     held = {b.name: b for b in _buffers(larger, before, storages)}
-    emitter = Emitter(larger, updates, held, rewriting(storages), private_buffers(storages, held))
+    asked_only = stores_where_asked_only(larger, updates)
+    private = private_buffers(storages, held)
+    emitter = Emitter(larger, updates, held, rewriting(storages), private, asked_only)
     passing = frozenset(b.name for b in held.values() if b.role is Role.LOCAL)
     nodes = emitter.nodes(plans)
 

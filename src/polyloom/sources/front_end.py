@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +154,9 @@ class LoopFrontEnd(FrontEnd):
 
     def tensors(self, given: Given, reading: Reading) -> Loaded:
         """Return the only part as a tensor program. Errors: ``tensor-...`` for what that has not."""
-        return tensors_of(self.load(given, reading), reading.parameters)
+        parts = self.read(self.source(given), reading)
+        hosts = [_host(replace(scop, unshared=True), reference, reading) for scop, reference in parts]
+        return tensors_of(only_program(given, hosts), reading.parameters)
 
 
 def tensors_of(loaded: LoadedHost, values: Mapping[str, int]) -> Loaded:

@@ -176,10 +176,10 @@ def reduction_cycles(groups: Sequence[int], pes: int, elements: int, machine: Ma
 def _element_cycles(chain: Chain, elements: int, machine: Machine, simd: bool) -> int:
     """Return what an element costs a PE: 1 with an instruction, else one iteration of the loop."""
     operator = chain.reduction.operator
-    if elements == 1:
-        return machine.receive + machine.scalar_operation
     if simd and operator is not None and combining_instruction(operator, chain.type) is not None:
         return 1
+    if elements == 1:
+        return machine.receive + machine.scalar_operation
     body = machine.receive + machine.scalar_load + 2 * machine.scalar_operation + machine.send
     return body + machine.loop_iteration
 

@@ -28,6 +28,13 @@ CASES = {
         "[n] -> { S1[i] -> a[i - 1] : 2 < i < n }",
         "[n] -> { S1[i] -> a[i] : 2 < i < n }",
     ),
+    "stepped in its condition": (
+        "void f(int n, int a[n]) {@ int i; for (i = n - 2; i-- > 4;) a[i] = 0; a[0] = i;"
+        " for (i = 2; n > ++i;) a[i] = 1; @}",
+        "[n] -> { S1[i] : 4 <= i < n - 2; S2[]; S3[i] : 3 <= i < n }",
+        "{ }",
+        "[n] -> { S1[i] -> a[i] : 4 <= i < n - 2; S2[] -> a[0]; S3[i] -> a[i] : 3 <= i < n }",
+    ),
     "ends early": (
         "void f(int n, int a[n]) {@ for (int i = 0; i % 7 < 4; i++) a[i] = 0; @}",
         "{ S1[i] : 0 <= i <= 3 }",

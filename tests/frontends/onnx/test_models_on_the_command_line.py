@@ -91,6 +91,8 @@ def test_trace_names_the_first_tensor_that_differs(
     assert "`out:0` is the first tensor that differs" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_simulate_places_a_model_by_itself(dense: Path, tmp_path: Path, inputs: Path, capsys: Any) -> None:
     out = tmp_path / "out.npz"
     sizes = ["-D", "batch=2", "--inputs", str(inputs), "--outputs", str(out), "--check"]

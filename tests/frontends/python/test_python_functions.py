@@ -9,13 +9,14 @@ import pytest
 from python_functions import FUNCTIONS, gemm
 
 import polyloom
+from samples import one_in
 
 
 def copied(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", one_in(2, FUNCTIONS, start=1))
 def test_functions_do_what_python_does(name: str) -> None:
     function, arguments = FUNCTIONS[name]
     given = arguments(np.random.default_rng(1))
@@ -65,6 +66,27 @@ def test_a_result_that_is_an_argument_is_that_argument() -> None:
 
     x = np.ones(4)
     assert add(x, np.ones(4)) is x and x.tolist() == [2, 2, 2, 2]
+
+
+def test_calls_like_one_before_are_done_by_c_alone() -> None:
+    @polyloom.jit
+    def add(x, y, times=2.0, skipped=0):  # type: ignore[no-untyped-def]
+        for i in range(len(x)):
+            x[i] += times * y[i]
+        return x
+
+    x, y = np.zeros(4), np.ones(4)
+    assert add(x, y) is x and add._again is not None
+    for call in ((x, y), (x.copy(), y + 1)):
+        assert add._again(*call) == (call[0],)
+    assert x.tolist() == [4] * 4 and add._again(x, y, 3.0) is NotImplemented
+    assert (
+        add(x, y, 3.0) is x
+        and add._again(x, y, **{str(b"times", "ascii"): 1.0}) == (x,)
+        and x.tolist() == [8] * 4
+    )
+    assert add(x, y, 1.0, 5) is x and add._again(x, y, 1.0, 6) is NotImplemented
+    assert add(x[::2], y[:2]) is not x and x.tolist() == [11, 9, 11, 9]
 
 
 def test_a_number_that_is_assigned_to_is_the_new_one() -> None:

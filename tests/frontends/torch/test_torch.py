@@ -16,7 +16,11 @@ import pytest
 from polyloom.cli.main import run
 from polyloom.diagnostics import PolyloomError, Unsupported
 from polyloom.frontends.graph.imported import Imported
+from polyloom.frontends.graph.model import Node
 from polyloom.frontends.torch import import_torch
+from polyloom.frontends.torch.archive import from_bfloat16
+from polyloom.frontends.torch.bfloat16 import OPERATION, rounded
+from polyloom.frontends.torch.in_place import base_name, without_in_place
 from polyloom.frontends.torch.table import OPERATIONS
 from polyloom.ir.evaluation.programs import evaluate
 from samples import one_in
@@ -155,8 +159,8 @@ def test_writing_into_what_others_see_is_refused(tmp_path: Path) -> None:
     assert "run_decompositions" in fault.helps[0]
 
 
-def test_writing_into_a_result_is_refused(tmp_path: Path) -> None:
-    """``y = x * 2; y.relu_(); return y``: the program returns what it has changed."""
+def test_a_result_that_is_written_into_is_what_it_becomes(tmp_path: Path) -> None:
+    """``y = x * 2; y.relu_().mul_(z).add_(1); return y``: all three changes are seen in ``y``."""
 
     def change(model: dict[str, Any]) -> None:
         (spec,) = model["graph_module"]["signature"]["output_specs"]
@@ -164,7 +168,13 @@ def test_writing_into_a_result_is_refused(tmp_path: Path) -> None:
             "name"
         ]
 
-    assert "relu_" in str(refusal(tmp_path, changed("in_place", change)).diagnostics[0].notes)
+    path = tmp_path / "program.pt2"
+    path.write_bytes(changed("in_place", change))
+    with np.load(DATA / "in_place.npz") as arrays:
+        given = {name[3:]: arrays[name] for name in arrays.files if name.startswith("in/")}
+        model = import_torch(path)
+        (found,) = model.outputs(evaluate(model.program, model.inputs(given))).values()
+        np.testing.assert_allclose(found, arrays["out/0"], rtol=1e-6)
 
 
 def test_an_archive_that_unpacks_to_much(tmp_path: Path) -> None:
@@ -335,3 +345,47 @@ def test_a_size_of_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
 def test_arguments_of_c_functions_are_none_of_models(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([verb, str(DATA / "mlp.pt2"), "--param", "batch=2"]) == 2
     assert "-D NAME=8" in capsys.readouterr().err
+
+
+def test_operations_in_place_become_functions() -> None:
+    def named(op: str, *names: str) -> Node:
+        return Node(names[-1], f"aten.{op}.default", names[:-1], names[-1:])
+
+    def ops(*nodes: Node) -> list[tuple[str, tuple[str, ...]]]:
+        return [(base_name(n.op), n.inputs) for n in without_in_place(nodes)[0]]
+
+    plus, times = named("add", "x", "x", "y"), named("mul_", "y", "x", "m")
+    assert ops(plus, times, named("sub", "y", "m", "z")) == [
+        ("add", ("x", "x")),
+        ("mul", ("y", "x")),
+        ("sub", ("m", "m")),
+    ]
+    again = named("exp_", "y", "e"), named("sub", "y", "m", "z")
+    assert [inputs for _, inputs in ops(plus, times, *again)][2:] == [("m",), ("e", "e")]
+    for before in (named("view", "y", "v"), named("anything", "y", "v")):
+        assert ("mul_", ("y", "x")) in ops(plus, before, times, named("sub", "v", "m", "z"))
+    assert without_in_place([plus, times, named("exp_", "m", "e")])[1] == {"y": "e", "m": "e", "e": "e"}
+    assert ("relu_", ("x",)) in ops(named("relu_", "x", "z"))
+
+
+def test_bfloat16_is_rounded_where_it_is_stored_and_not_where_elements_only_move() -> None:
+    nodes = [
+        Node("a", "aten.add.Tensor", ("x", "w"), ("a",)),
+        Node("v", "aten.view.default", ("a",), ("v",)),
+        Node("f", "aten._to_copy.default", ("v",), ("f",)),
+        Node("c", "aten.cat.default", ("v", "f"), ("c",)),
+    ]
+    found = [(n.op, n.inputs, n.outputs) for n in rounded(nodes, {"x", "w", "a", "v", "c"})]
+    assert found == [
+        ("aten.add.Tensor", ("x", "w"), ("a as float32",)),
+        (OPERATION, ("a as float32",), ("a",)),
+        ("aten.view.default", ("a",), ("v",)),
+        ("aten._to_copy.default", ("v",), ("f",)),
+        ("aten.cat.default", ("v", "f"), ("c as float32",)),
+        (OPERATION, ("c as float32",), ("c",)),
+    ]
+
+
+def test_elements_of_bfloat16_are_read_by_their_bits() -> None:
+    bits = np.array([0x3F80, 0xC000, 0x7F80, 0x0001], np.uint16)
+    assert from_bfloat16(bits).tolist() == [1.0, -2.0, np.inf, 2.0**-133]

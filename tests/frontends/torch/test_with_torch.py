@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,3 +81,125 @@ def test_what_cannot_be_exported(torch: Any) -> None:
         polyloom.from_torch(Module(), (torch.randn(3),))
     with pytest.raises(PolyloomError, match="model-torch"):
         polyloom.from_torch(3)
+
+
+def narrow_modules(torch: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """Modules of bfloat16 with their inputs."""
+    nn, kind = torch.nn, torch.bfloat16
+
+    class Mixed(nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any, y: Any) -> Any:
+            z = (x * 1.1 + y.to(kind)).add_(3)
+            return z.float() + y, torch.where(x > 0, z, 0.3), x.sum(1), z[:, 1:].transpose(0, 1) * 2
+
+    convolution = nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.MaxPool2d(2)
+    )
+    transformer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    return {
+        "linear": (nn.Sequential(nn.Linear(16, 8), nn.GELU(), nn.Linear(8, 4)), (torch.randn(5, 16),)),
+        "convolution": (convolution, (torch.randn(2, 3, 8, 8),)),
+        "norm": (nn.Sequential(nn.LayerNorm(12), nn.Softmax(-1)), (torch.randn(3, 12),)),
+        "mixed": (Mixed(), (torch.randn(3, 4), torch.randn(3, 4))),
+        "transformer": (transformer, (torch.randn(2, 5, 8),)),
+    }
+
+
+@pytest.mark.parametrize("name", ["linear", "convolution", "norm", "mixed", "transformer"])
+def test_bfloat16_is_rounded_as_pytorch_does(torch: Any, name: str, tmp_path: Path) -> None:
+    """Most elements are PyTorch's bit by bit; sums in another order may be rounded to the other side."""
+    torch.manual_seed(3)
+    module, inputs = narrow_modules(torch)[name]
+    module = module.eval().to(torch.bfloat16)
+    given = tuple(x.to(torch.bfloat16) if k == 0 else x for k, x in enumerate(inputs))
+    with torch.no_grad():
+        found = module(*given)
+    wanted = found if isinstance(found, tuple) else (found,)
+    path = tmp_path / "module.pt2"
+    torch.export.save(torch.export.export(module, given), path)
+    for model in (polyloom.load(path), polyloom.load(module, *given)):
+        results = model(*given)
+        have = results if isinstance(results, tuple) else (results,)
+        same = 0.0
+        for one, other in zip(have, wanted, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one.float().numpy(), other.float().numpy(), rtol=2**-6, atol=2**-7)
+            same += (one == other).float().mean().item() / len(wanted)
+        assert same > (0.7 if name == "transformer" else 0.9), "PyTorch fuses the whole layer there"
+
+
+@pytest.mark.parametrize("name", ["linear", "convolution", "mixed"])
+def test_torch_compile_takes_bfloat16(torch: Any, name: str) -> None:
+    torch.manual_seed(3)
+    module, inputs = narrow_modules(torch)[name]
+    module = module.eval().to(torch.bfloat16)
+    given = tuple(x.to(torch.bfloat16) if k == 0 else x for k, x in enumerate(inputs))
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        found, wanted = torch.compile(module, backend="polyloom")(*given), module(*given)
+    for one, other in zip(
+        torch.utils._pytree.tree_leaves(found), torch.utils._pytree.tree_leaves(wanted), strict=True
+    ):
+        assert one.dtype == other.dtype
+        np.testing.assert_allclose(one.float().numpy(), other.float().numpy(), rtol=2**-6, atol=2**-7)
+
+
+def writing_modules(torch: Any) -> list[Any]:
+    """Functions that write into new memory through views of it, and return or read it afterwards."""
+
+    def columns(x: Any) -> Any:
+        y = x * 2
+        y[:, 0] = x[:, 1]
+        y[:, 3] = 0.5
+        y[2].zero_()
+        y[1:, 2:].add_(x[1:, 2:])
+        return y, y.sum(0)
+
+    def chains(x: Any) -> Any:
+        y = x.clone()
+        row, turned = y[1], y.transpose(0, 1)
+        row[1:3].mul_(3)
+        turned[0].exp_()
+        y.add_(1)
+        return row * 1, turned + 0, y
+
+    def zeros(x: Any) -> Any:
+        y = torch.zeros(3, 4)
+        y[0].copy_(x[2])
+        z = y.unsqueeze(0)
+        z.sub_(x)
+        return y + 1
+
+    return [columns, chains, zeros]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_writes_through_views_of_new_memory(torch: Any, number: int, tmp_path: Path) -> None:
+    function = writing_modules(torch)[number]
+
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return function(x)
+
+    x, path = torch.randn(3, 4), tmp_path / "module.pt2"
+    program = torch.export.export(Module(), (x,))
+    assert any("_.default" in str(n.target) or "_.Tensor" in str(n.target) for n in program.graph.nodes)
+    torch.export.save(program, path)
+    found, wanted = polyloom.load(path)(x), function(x)
+    pairs = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
+    for one, other in pairs:
+        np.testing.assert_allclose(np.asarray(one), other.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_write_that_something_unknown_may_see_is_refused(torch: Any, tmp_path: Path) -> None:
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            y = x + 1
+            seen = y.view(-1)
+            y[0].add_(1)
+            return seen * 2
+
+    path = tmp_path / "module.pt2"
+    torch.export.save(torch.export.export(Module(), (torch.randn(3, 4),)), path)
+    with pytest.raises(PolyloomError, match="add_"):
+        polyloom.load(path)

@@ -97,9 +97,12 @@ FLOAT_RULES = {
     UnaryOp.SINH: math.sinh,
     UnaryOp.COSH: math.cosh,
     UnaryOp.EXP2: lambda x: 2.0**x,
+    UnaryOp.EXPM1: math.expm1,
+    UnaryOp.ERFC: math.erfc,
 }
 OF_POSITIVE = {
     UnaryOp.LOG2: math.log2,
+    UnaryOp.LOG1P: math.log1p,
     UnaryOp.LOG10: math.log10,
     UnaryOp.CBRT: lambda x: x ** (1 / 3),
     UnaryOp.ASIN: lambda x: math.asin(x / 8),

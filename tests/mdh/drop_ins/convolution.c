@@ -10,7 +10,7 @@ int main(void) {
         for (int w = 0; w < W; w++)
           in[b][c][h][w] = (v = v * 75 % 65537) % 11;
   for (int k = 0; k < K; k++) {
-    bias[k] = -200 + k * 10;
+    bias[k] = k * 10 - 20;
     for (int c = 0; c < C; c++)
       for (int r = 0; r < R; r++)
         for (int s = 0; s < R; s++)

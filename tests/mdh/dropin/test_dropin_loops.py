@@ -144,6 +144,43 @@ def test_arguments_that_overlap_and_other_sizes_run_the_original_loops(
     assert printed(built(folder, "-fopenmp"), OMP_NUM_THREADS=3) != wanted, "nothing depends on the check"
 
 
+UNTOUCHED = """\
+#define _DEFAULT_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+void lift(int n, const int *f, double *restrict a, double *restrict b) {
+#pragma scop
+  for (int i = 0; i < n; i++)
+    if (f[i] > 0) a[i + 1] = 2.0 * i;
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      if (f[i] > 0 && f[j] > i) b[i] += j;
+#pragma endscop
+}
+/* Elements in front of a page that may not be touched. */
+static double *half(long page) {
+  char *both = mmap(0, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(both + page, page, PROT_NONE);
+  return (double *)(both + page) - 8;
+}
+int main(void) {
+  const int f[12] = {3, 0, 9, 1, 5, 6, 7, 0, 0, -1, 0, 0};
+  double *a = half(sysconf(_SC_PAGESIZE)), *b = half(sysconf(_SC_PAGESIZE));
+  lift(12, f, a, b);
+  for (int i = 0; i < 8; i++) printf("%g %g\\n", a[i], b[i]);
+  return 0;
+}
+"""
+
+
+def test_elements_whose_condition_never_holds_need_not_exist(tmp_path: Path) -> None:
+    source = tmp_path / "lift.c"
+    source.write_text(UNTOUCHED)
+    wanted = expected(source, tmp_path / "sequential")
+    assert printed(built(made(source, tmp_path / "out"), "-fopenmp"), OMP_NUM_THREADS=3) == wanted
+
+
 def test_another_value_of_a_macro_runs_the_original_loops(tmp_path: Path) -> None:
     source = tmp_path / "smooth.c"
     source.write_text(SMOOTH)
@@ -236,6 +273,8 @@ def test_a_model_is_a_function_of_its_weights(tmp_path: Path) -> None:
     np.testing.assert_allclose(arrays["digit"], load(source)(image), rtol=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_for_any_processor(tmp_path: Path) -> None:
     folder = made(EXAMPLES / "gemm.c", tmp_path / "out")
     program = built(folder, "-DPOLYLOOM_ANY_PROCESSOR")
@@ -283,6 +322,8 @@ def test_strict_programs_do_not_contract(tmp_path: Path) -> None:
 
 @tried(6)
 @given(program=c_programs(), seed=st.integers(0, 99), n=st.integers(1, 7), m=st.integers(2, 6))
+@pytest.mark.slow
+@pytest.mark.ci
 def test_random_programs(program: CProgram, seed: int, n: int, m: int) -> None:
     arguments = {"n": n, "m": m, **program.data(seed)}
     with tempfile.TemporaryDirectory() as name:

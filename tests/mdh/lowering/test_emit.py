@@ -72,6 +72,8 @@ def test_wild_schedules_are_right(name: str) -> None:
     check(program, wild_schedule(program, Random(1)), parameters)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_vectors_of_halves_at_any_address() -> None:
     given = row_maximum(24, 18, ElementType.FLOAT16, None)
     plain = plain_schedule(2, 1)
@@ -155,6 +157,8 @@ def test_an_empty_sum_is_zero() -> None:
     check(matmul("M", "N", "K"), replace(WAITING, local=(0, 0, 0)), {"M": 3, "N": 4, "K": 0})
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_groups_and_items_share_a_reduction_of_a_tuple() -> None:
     plain = plain_schedule(2, 1)
     program = best_record(5, 97)
@@ -184,6 +188,8 @@ def test_a_reduction_to_one_number_is_shared() -> None:
 
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(name=st.sampled_from(sorted(ZOO)), seed=st.integers(0, 10**6))
+@pytest.mark.slow
+@pytest.mark.ci
 def test_random_schedules(name: str, seed: int) -> None:
     program, parameters = ZOO[name]
     check(program, wild_schedule(program, Random(seed)), parameters, seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -159,6 +160,21 @@ def test_only_what_caches_do_not_hold_is_tiled() -> None:
     small, large = (made(LINE, {"T": 100, "n": n, "m": 1}) for n in (20_000, 20_000_000))
     assert with_time_tiles(small, device).program == small
     assert with_time_tiles(large, device).program != large
+
+
+def test_what_the_last_cache_may_hold_is_served_by_it_in_part() -> None:
+    """Time without tiles rises with the arrays, and does not jump where the cache might be too small."""
+    device = replace(choose("native", threads=1), caches=(32 << 10, 1 << 20, 16 << 20))
+    found: list[float] = []
+
+    def untiled(cost: TimeCost) -> None:
+        found.append(cost.untiled)
+
+    elements = [int(300_000 * 1.1**k) for k in range(21)]
+    for n in elements:
+        with_time_tiles(made(LINE, {"T": 9, "n": n, "m": 1}), device, untiled)
+    assert all(1.0 < b / a < 1.3 for a, b in pairwise(found))
+    assert found[-1] / elements[-1] > 2 * found[0] / elements[0]
 
 
 NATIVE = [(WAVE, {0: 9, 1: 12}, 3), (LINE, {0: 40}, 9), (text_of(Random(3)), {1: 24}, 2)]

@@ -9,7 +9,7 @@ import pytest
 
 from polyloom.ir.expressions import Read
 from polyloom.ir.types import ElementType
-from polyloom.mdh.native.local_memory import shared_places
+from polyloom.mdh.native.local_memory import shared_places, spans_of
 from polyloom.mdh.tree.nodes import Compute, Function, Kind, Load, Mark, Parameter, Reshaped, Store, counted
 from polyloom.polyhedra.loops.tree import Name, Number
 
@@ -41,7 +41,7 @@ def test_what_is_stored_is_there_when_it_is_read(seed: int) -> None:
         body=body,  # type: ignore[arg-type]
         reshaped=(Reshaped("t3_view", "t3", (Number(4),)),),
     )
-    places = shared_places(function, sizes, 64)
+    places = shared_places(spans_of(function), sizes, 64)
     assert all(places.offsets[n] % 64 == 0 and places.offsets[n] + sizes[n] <= places.size for n in names)
     owner = [""] * places.size
     for target, sources in uses:
@@ -58,7 +58,7 @@ def test_arrays_of_one_sequential_part_lie_apart() -> None:
     body = tuple(step(t, [s], parallel=False) for t, s in [("a", "x"), ("b", "a"), ("c", "b")])
     parameters = tuple(Parameter(name=n, type=FLOAT, shape=(Number(4),)) for n in "xabc")
     function = Function(name="f", parameters=parameters, integers=(), body=body)  # type: ignore[arg-type]
-    places = shared_places(function, dict.fromkeys("abc", 64), 64)
+    places = shared_places(spans_of(function), dict.fromkeys("abc", 64), 64)
     assert sorted(places.offsets.values()) == [0, 64, 128]
 
 
@@ -70,7 +70,7 @@ def test_a_chain_takes_two_places() -> None:
         Parameter(name=n, type=FLOAT, shape=(Number(4),)) for n in ("x", *(t for t, _ in chain))
     )
     function = Function(name="f", parameters=parameters, integers=(), body=body)  # type: ignore[arg-type]
-    assert shared_places(function, {t: 640 for t, _ in chain}, 64).size == 1280
+    assert shared_places(spans_of(function), {t: 640 for t, _ in chain}, 64).size == 1280
 
 
 def test_loops_without_a_barrier_between_them_share_nothing() -> None:
@@ -80,4 +80,4 @@ def test_loops_without_a_barrier_between_them_share_nothing() -> None:
     for nowait, size in ((False, 128), (True, 192)):
         body = (replace(first, nowait=nowait), Mark(0, "first"), second, third)  # type: ignore[type-var]
         function = Function(name="f", parameters=parameters, integers=(), body=body)  # type: ignore[arg-type]
-        assert shared_places(function, dict.fromkeys("abc", 64), 64).size == size
+        assert shared_places(spans_of(function), dict.fromkeys("abc", 64), 64).size == size

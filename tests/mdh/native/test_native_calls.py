@@ -16,7 +16,7 @@ from polyloom import c_compilers
 from polyloom.c_compilers import CCompiler
 from polyloom.diagnostics import PolyloomError
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.native import build
+from polyloom.mdh.native import build, python_calls
 from polyloom.mdh.native.build import Unit, shared_object
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.native.execution import NativeArray
@@ -206,6 +206,87 @@ def test_what_depends_on_nothing_is_done() -> None:
         np.testing.assert_array_equal(polyloom.compile(TABLE, device="native")(4, y), [0, 3, 9, 18])
 
 
+def quick(program: Any, *arrays: Any, **named: Any) -> bool:
+    """Return whether a call is done by the function of C alone."""
+    return program._again(*arrays, **named) is not NotImplemented
+
+
+def test_calls_like_one_before_are_done_by_c_alone() -> None:
+    program, y = polyloom.load(SCALE, device="native", threads=2), np.zeros(5, np.float32)
+    program(5, 2.0, FIVE, y)
+    other = np.zeros(5, np.float32)
+    assert quick(program, int("5"), 3.5, FIVE + 1, other)
+    np.testing.assert_array_equal(other, 3.5 * (FIVE + 1))
+    assert quick(program, 5, 2.0, y=other, x=FIVE) and quick(program, y=other, s=1.0, n=5, x=FIVE)
+    np.testing.assert_array_equal(other, FIVE)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        lambda x, y: (4, 2.0, x, y),
+        lambda x, y: (5.0, 2.0, x, y),
+        lambda x, y: (2**70, 2.0, x, y),
+        lambda x, y: (True, 2.0, x, y),
+        lambda x, y: (5, np.float32(2), x, y),
+        lambda x, y: (5, 1e300, x, y),
+        lambda x, y: (5, 2.0, x, y.astype(np.float64)),
+        lambda x, y: (5, 2.0, x.astype(">f4"), y),
+        lambda x, y: (5, 2.0, np.repeat(x, 2)[::2], y),
+        lambda x, y: (5, 2.0, x.reshape(5, 1), y),
+        lambda x, y: (5, 2.0, list(x), y),
+        lambda x, y: (5, 2.0, np.frombuffer(b"." + x.tobytes(), np.float32, offset=1), y),
+        lambda x, y: (5, 2.0, x, np.frombuffer(y.tobytes(), np.float32)),
+        lambda x, y: (5, 2.0, y, y),
+        lambda x, y: (5, 2.0, *(lambda room: (room[:5], room[4:]))(np.zeros(9, np.float32))),
+        lambda x, y: (5, 2.0, x, y.view(type("Own", (np.ndarray,), {}))),
+        lambda x, y: (5, 2.0, x),
+        lambda x, y: (5, 2.0, x, y, y),
+    ],
+)
+def test_c_leaves_all_other_calls_alone(arguments: Any) -> None:
+    program, x, y = polyloom.load(SCALE, device="native", threads=2), FIVE.copy(), np.zeros(5, np.float32)
+    program(5, 2.0, x, y)
+    y[:] = 7
+    assert not quick(program, *arguments(x, y)) and (y == 7).all() and (x == FIVE).all()
+    assert not quick(program, 5, 2.0, x, z=y) and not quick(program, 5, 2.0, x, x=y)
+    assert quick(program, 5, 2.0, x, y)
+
+
+def test_c_keeps_no_array_of_a_caller() -> None:
+    program = polyloom.load(LAYER, device="native")
+    x = np.zeros(6, np.float32)
+    before = sys.getrefcount(x)
+    results = [program(x) for _ in range(100)]
+    assert quick(program, x) and sys.getrefcount(x) == before
+    assert len({(sys.getrefcount(result), sys.getrefcount(result.base)) for result in results}) == 1
+    assert all(result.ctypes.data % 64 == 0 for result in results)
+
+
+def test_what_was_built_anew_is_what_runs() -> None:
+    program = scale()
+    y = np.zeros(5, np.float32)
+    program(5, 2.0, FIVE, y)
+    again = program._again
+    assert again is not None and again(5, 2.0, FIVE, y) is not NotImplemented
+    program.refresh()
+    assert again(5, 2.0, FIVE, y) is NotImplemented and program(5, 2.0, FIVE, y) is y
+
+
+@pytest.mark.parametrize("change", ["another python", "another array"])
+def test_where_objects_lie_otherwise_calls_are_checked(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if change == "another python":
+        monkeypatch.setattr(python_calls.sysconfig, "get_config_var", lambda name: 1)
+    else:
+        monkeypatch.setitem(python_calls._FLAGS, "aligned", 0x200)
+    python_calls._method.cache_clear()
+    program, y = scale(), np.zeros(5, np.float32)
+    for factor in (2.0, 3.0):
+        np.testing.assert_array_equal(program(5, factor, FIVE, y), factor * FIVE)
+        assert program._again is None
+    python_calls._method.cache_clear()
+
+
 # -- compilers
 
 
@@ -270,5 +351,5 @@ def test_objects_are_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     built = len(runs)
     assert built >= 3 and shared_object(unit, compiler) == path and len(runs) == built
     path.write_bytes(path.read_bytes()[:-1])
-    assert shared_object(unit, compiler) == path and len(runs) == built + 3
+    assert shared_object(unit, compiler) == path and len(runs) == built + 1  # both objects were kept
     assert shared_object(Unit(unit.files, ("-g",)), compiler) != path

@@ -14,7 +14,7 @@ from polyloom.c_compilers import c_compilers
 from polyloom.ir.expressions import Constant, Convert, Iterator, Read
 from polyloom.ir.types import ElementType
 from polyloom.mdh.native.entry import built
-from polyloom.mdh.print.c_source import c_source, c_text
+from polyloom.mdh.print.c_source import Reader, c_source, c_text
 from polyloom.mdh.tree.evaluate import evaluate
 from polyloom.mdh.tree.nodes import (
     Array,
@@ -333,5 +333,19 @@ def test_names_that_mean_something_in_c() -> None:
 def test_a_long_function_is_several_files() -> None:
     loops = [group("i", ALL, Store("B", (row, HERE), read("A", row, HERE))) for row in map(Number, range(24))]
     text = c_text(kernel(*loops))
-    assert len(text.files(4)) == 5
-    assert text.files(1) == (text.whole,)
+    length = sum(len(part.text) for part in text.parts)
+    assert len(text.files(length // 4 + 1)) == 5
+    assert text.files(length + 1) == (text.whole,)
+    seen: list[str] = []
+    assert c_text(kernel(*loops), reader=Reader(length // 4 + 1, seen.append)) == text
+    assert seen == [*text.files(length // 4 + 1)[:3]]
+
+
+def test_many_loops_of_one_thread_are_functions_of_their_own() -> None:
+    def parts(count: int) -> int:
+        loops = [
+            counted("i", ALL, (Store("B", (HERE, HERE), read("A", Number(k), HERE)),)) for k in range(count)
+        ]
+        return len(c_text(kernel(*loops)).parts)
+
+    assert (parts(8), parts(9)) == (1, 9)

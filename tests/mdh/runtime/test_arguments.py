@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,17 @@ def test_an_open_ended_array_may_be_larger() -> None:
     assert codes(strict, x=array(9), n=5, m=0) == ["input-shape"]
     assert bind(open_ended, {"x": array(9), "n": 5, "m": 0}).arrays["x"].shape == (4,)
     assert codes(open_ended, x=array(3), n=5, m=0) == ["input-shape"]
+
+
+def test_an_array_that_is_not_touched_may_have_any_length(tmp_path: Path) -> None:
+    source = tmp_path / "end.c"
+    source.write_text("void f(int n, double *a) { for (int i = 0; i < n; i++) a[2 * n + 8] += i + 1; }")
+    function = polyloom.load(source)
+    for n, length in ((0, 8), (0, 0), (-3, 2), (2, 13)):
+        found = function(n=n, a=np.zeros(length))
+        assert found.tolist() == [0.0] * 12 + [3.0] if n == 2 else found.tolist() == [0.0] * length
+    with pytest.raises(PolyloomError, match="shape 12, not 13"):
+        function(n=2, a=np.zeros(12))
 
 
 def test_defaults_need_not_be_given() -> None:

@@ -42,6 +42,8 @@ def measure(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[DeviceMe
     made.close()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_becomes_of_candidates(measure: DeviceMeasure[str], monkeypatch: pytest.MonkeyPatch) -> None:
     right = measure.measure("right", math.inf)
     assert right.status is Status.VERIFIED and right.max_error == 0 and len(right.times) >= 4
@@ -65,6 +67,8 @@ def test_what_becomes_of_candidates(measure: DeviceMeasure[str], monkeypatch: py
     assert measure._worker.starts == 3
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_several_are_built_before_they_are_timed(measure: DeviceMeasure[str]) -> None:
     measure.build(["right", "refused", "wrong", "fault"])
     assert measure.measure("right", math.inf).status is Status.VERIFIED

@@ -17,12 +17,13 @@ import polyloom
 from polyloom.cli.main import run
 from polyloom.diagnostics import PolyloomError
 from polyloom.mdh.native.device import choose
-from polyloom.mdh.tuning.cluster import workers
 from polyloom.mdh.tuning.cluster.measure import ClusterMeasure
-from polyloom.mdh.tuning.cluster.workers import Cluster
+from polyloom.mdh.tuning.cluster.workers import with_device
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.outcome import Status
 from polyloom.mdh.tuning.tune import Progress
+from polyloom.workers import cluster as workers
+from polyloom.workers.cluster import Cluster
 
 distributed = pytest.importorskip("distributed")
 
@@ -92,13 +93,13 @@ def test_from_the_command_line(client: Any, tmp_path: Path, capsys: pytest.Captu
 def test_no_worker_has_the_device(client: Any) -> None:
     model = replace(choose("native"), name="another processor")
     with Cluster(client) as cluster, pytest.raises(PolyloomError, match="cluster-device"):
-        cluster.with_device(model)
+        with_device(cluster, model)
 
 
 def test_another_version(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(polyloom, "__version__", "0.0.0")
     with Cluster(client) as cluster, pytest.raises(PolyloomError, match="cluster-version"):
-        cluster.with_device(choose("native"))
+        with_device(cluster, choose("native"))
 
 
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,8 +121,8 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
 class Gone:
     """A cluster whose workers are gone when they are asked."""
 
-    def with_device(self, _: Any) -> tuple[str, ...]:
-        return ("tcp://127.0.0.1:9",)
+    def answering(self, *_: Any) -> dict[str, Any]:
+        return {"tcp://127.0.0.1:9": polyloom.__version__}
 
     def alive(self) -> frozenset[str]:
         return frozenset()

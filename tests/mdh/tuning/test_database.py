@@ -176,6 +176,8 @@ with Database(Path(sys.argv[1])) as database:
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_kill_9_while_writing_keeps_what_was_reported(path: Path) -> None:
     for _ in range(4):
         writer = subprocess.Popen(

@@ -49,6 +49,27 @@ def test_a_serial_loop_has_a_witness() -> None:
     assert "wavefront" in steps.notes[0]
 
 
+RECURRENCES = """void kernel(int n, double x[n], double y[n], double A[n][n]) {
+#pragma scop
+  for (int i = 2; i < n; i++) {
+    x[i] = x[i] + y[i - 2];
+    y[i] = y[i] * 0.5 + x[i];
+  }
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n - 1; j++)
+      A[i][j + 1] = A[i][j] * 0.5 + i;
+#pragma endscop
+}
+"""
+
+
+def test_lines_and_distance_of_what_is_in_the_way() -> None:
+    found = host_program(read(RECURRENCES))
+    shown = [(loop.witness.lines, loop.witness.distance) for loop in found.loops if loop.witness]
+    assert shown == [((5, 4), ("2",)), ((9, 9), ("0", "1"))]
+    assert "  from line 5 to line 4, at a distance of (2)\n" in text(read(RECURRENCES), found)
+
+
 def test_a_scalar_of_its_own_makes_a_loop_parallel() -> None:
     outer = of_kernel("half_stored").loops[1]
     assert outer.verdict.value == "parallel"

@@ -90,6 +90,8 @@ def test_every_element_goes_one_way() -> None:
         assert together.is_equal(wanted)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_few_layers_with_ports_anywhere() -> None:
     outcomes = Counter(outcome(border_layer(seed), (MODES[seed % 2],)) for seed in range(100, 104))
     assert outcomes["right"] >= 2 and set(outcomes) <= {"right", *REFUSED}, outcomes

@@ -22,14 +22,13 @@ from polyloom.ir.scalar_functions.function import BINARY, UNARY
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.generate import Name, Number, Operation
 from polyloom.wafer.csl_output import text
-from polyloom.wafer.csl_output.layout import Frame, layout_file
-from polyloom.wafer.csl_output.limits import local_tasks, machine_for
+from polyloom.wafer.csl_output.layout import Area, Frame, Routed, layout_file
+from polyloom.wafer.csl_output.limits import local_tasks, machine_for, single_elements
 from polyloom.wafer.csl_output.project import project_files
 from polyloom.wafer.csl_output.role import role_file
 from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.pe_program.tree import Compute, Discard, Received, RoleCode, SetValue
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
-from polyloom.wafer.routing.types import Route
 from polyloom.wafer.simd.decision import SimdMode, SimdOptions
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -45,6 +44,7 @@ CASES = [
     pytest.param("conv2d", "wse2", "auto", marks=LATER),  # outer indices, several chunks
     pytest.param("maxpool", "wse3", "auto", marks=LATER),
     pytest.param("training", "wse2", "auto", marks=LATER),  # a state, results on four sides
+    pytest.param("depthwise_training C=4 H=5", "wse3", "auto", marks=LATER),  # shapes known when it runs
 ]
 
 
@@ -182,7 +182,15 @@ def test_two_elements_of_a_queue_in_one_expression() -> None:
 
 def test_wavelets_of_a_color_from_two_sides() -> None:
     here = isl.Set("{ PE[0, 0:3] }")
-    routes = [Route(3, here, "west", ("ramp",)), Route(3, here, "ramp", ("east",))]
+    routes = (Routed(here, "3", "west", ("ramp",)), Routed(here, "3", "ramp", ("east",)))
     frame = Frame(Grid(2, 4), 0, 0, 0, 0)
     with pytest.raises(Unsupported, match="csl-route"):
-        layout_file(frame, [], routes, [], {})
+        layout_file(frame, [Area("all", frame.pes, (0, 0), (), routes)], {})
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"), [("conv1d", ["csl-single-elements"]), ("fc_batched_dense B=3 M=16 N=8 T=float32", [])]
+)
+def test_pairs_of_elements_that_are_not_sent_are_said(name: str, codes: list[str]) -> None:
+    analysis = compiled(BY_MAP[name], "wse2").analysis
+    assert [d.code for d in single_elements(analysis, "wse2")] == codes

@@ -28,7 +28,7 @@ static void send_dx_east(void);
 static void finish(void);
 
 static void handle_dy(uint16_t index, half data) {
-  cost(.operations = 4);
+  cost(.operations = 4, .loads = 1);
   set_base_address(fd_dx, &dx_local[2 * dy_index_0][2 * index]);
   invoke_simd(fmach, fd_dx, fd_dx, fd_W, data);
 }

@@ -45,6 +45,7 @@ def layer_of(text: str) -> Program:
     return layer(*header.group(1).split())
 
 
+@cache
 def outcome(name: str, text: str) -> PolyloomError | None:
     """Compile a layer under a map; return what was refused. Remarks are warnings of a legal map."""
     try:

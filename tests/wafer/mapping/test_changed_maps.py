@@ -113,6 +113,8 @@ def outcome(seed: int) -> str:
 @pytest.mark.parametrize(
     ("start", "count"), [(0, 8), *(pytest.param(start, 20, marks=LATER) for start in (0, 20))]
 )
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_changed_map_is_refused_or_right(start: int, count: int) -> None:
     outcomes = Counter(outcome(seed) for seed in range(start, start + count))
     assert outcomes["refused"] >= count // 8

@@ -48,6 +48,8 @@ LATER = (pytest.mark.slow, pytest.mark.ci)
 
 
 @pytest.mark.parametrize("start", [0, *(pytest.param(start, marks=LATER) for start in (20, 40))])
+@pytest.mark.slow
+@pytest.mark.ci
 def test_no_clumsy_expressions(start: int) -> None:
     for seed in range(start, start + 20):
         for line in _lines(seed):

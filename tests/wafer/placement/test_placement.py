@@ -198,6 +198,8 @@ def test_what_fits_nowhere_names_the_tensor_and_its_bytes() -> None:
     assert chosen(big, None, (8, 8)).candidates
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_weights_stay_and_the_activations_stream() -> None:
     training = next(layer for layer in layers() if layer.name == "training").program()
     choice = chosen(training, "size: { PE[2, 2] }\nstate: W = W1")

@@ -83,6 +83,8 @@ def test_cyclic_tiles_need_fewer_elements() -> None:
     assert [elements(conv.reads[0], b) for b in (blocks, cyclic)] == [16, 17]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_strided_window_is_distributed_cyclically() -> None:
     program = next(x for x in layers() if x.name == "conv1d_strided_dilated").program()
     given = "size: { PE[1, 2] }\niport_map: auto x\nsparse: x\n"
@@ -92,7 +94,7 @@ def test_a_strided_window_is_distributed_cyclically() -> None:
     assert result.check is not None and result.check.passed
     blocks = choice.text.replace("rw mod 2", "rw//2").split("iport_map")[0] + given.split("\n", 1)[1]
     in_blocks = chosen(program, blocks)
-    assert result.cycles < 0.9 * simulate(program, in_blocks.mapping).cycles
+    assert result.cycles < 0.92 * simulate(program, in_blocks.mapping).cycles
 
 
 def test_a_direction_asks_for_blocks() -> None:

@@ -65,10 +65,11 @@ def test_elements_of_32_bits_have_wavelets_of_their_own(element: str) -> None:
     assert set(blocks(program).values()) == {None}
 
 
-def test_sparse_streams_and_those_that_drive_have_single_elements() -> None:
+def test_a_stream_that_drives_has_pairs_where_an_instruction_takes_its_rows() -> None:
     driven, _ = sums(4, 6, "trigger: rows = x\n")
+    short, _ = sums(4, 2, "trigger: rows = x\n")
     sparse, _ = sums(4, 6, "sparse: x\n")
-    assert blocks(driven)["x"] is None and blocks(sparse)["x"] is None
+    assert (blocks(driven)["x"], blocks(short)["x"], blocks(sparse)["x"]) == (2, None, None)
 
 
 def test_the_switch_and_the_machine_say_no() -> None:

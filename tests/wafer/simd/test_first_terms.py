@@ -44,11 +44,21 @@ def test_a_convolution_begins_with_products() -> None:
     assert "initialize_y" in filled and "fmulh" not in filled and cycles < more
 
 
-def test_elements_that_first_terms_write_twice_are_set_before() -> None:
-    back = """lair back(): float16 y[16], float16 W[3] -> float16 x[33]
-{ all (w, r) in (16, 3) x[2*w + r] += y[w] * W[r] }"""
-    text, _ = run(back, "w, r")
-    assert "initialize_x" in text
+BACK = """lair back(): float16 y[2][12][12], float16 W[2][3][3] -> float16 x[{0}][{0}]
+{{ all (k, h, w, r, s) in (2, 12, 12, 3, 3) x[2*h + r][2*w + s] += y[k][h][w] * W[k][r][s] }}"""
+
+
+def test_what_no_first_terms_alone_write_is_set_before() -> None:
+    """Four products write all but the last row and column; those that reach there are added."""
+    text, cycles = run(BACK.format(25), "k, h, w, r, s")
+    assert "initialize_x" not in text and 2 <= len(re.findall(r"invoke_simd\(fmovh, begin_x", text)) <= 3
+    assert text.count("invoke_simd(fmulh") == 4 and text.count("invoke_simd(fmach") == 14
+    assert cycles < run(BACK.format(25), "k, h, w, r, s", Extension.FIRST_TERMS)[1]
+
+
+def test_much_that_nothing_writes_is_set_with_the_rest() -> None:
+    text, _ = run(BACK.format(60), "k, h, w, r, s")
+    assert "initialize_x" in text and "begin_x" not in text
 
 
 def test_terms_in_a_loop_that_is_not_unrolled_are_added_as_before() -> None:

@@ -206,6 +206,8 @@ def test_a_temporary_that_does_not_fit_is_cut_by_loops() -> None:
     assert analysis.nested is not None and analysis.instructions == ("fmulh", "faddh")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_nine_dimensions_of_a_convolution() -> None:
     """Five dimensions for one arrival (zoo c3g): joined, or a loop around four."""
     found = case("c3g")

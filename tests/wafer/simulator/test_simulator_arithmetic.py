@@ -91,7 +91,8 @@ UNARY: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "rsqrt": lambda x: 1 / np.sqrt(x), "tanh": np.tanh, "sigmoid": sigmoid, "erf": erf, "floor": np.floor,
     "ceil": np.ceil, "round": np.round, "trunc": np.trunc, "sin": np.sin, "cos": np.cos, "tan": np.tan,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
-    "exp2": np.exp2, "log2": np.log2, "log10": np.log10, "cbrt": np.cbrt,
+    "exp2": np.exp2, "log2": np.log2, "log10": np.log10, "cbrt": np.cbrt, "log1p": np.log1p,
+    "expm1": np.expm1, "erfc": np.vectorize(math.erfc),
 }  # fmt: skip
 
 

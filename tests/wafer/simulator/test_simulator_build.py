@@ -97,6 +97,8 @@ exec {} "$@"
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_where_code_for_this_processor_cannot_be_assembled_code_for_any_is_built(tmp_path: Path) -> None:
     script = tmp_path / "compiler"
     script.write_text(NOT_FOR_THIS_PROCESSOR.format(" ".join(find_compiler().command)))

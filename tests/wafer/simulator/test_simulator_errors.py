@@ -278,6 +278,11 @@ LAYOUT = '#include "layout.h"\nextern const struct role P;\nvoid layout(int PE_X
         ("route", "route(0, NORTH | SOUTH, RAMP);"),
         ("route", "route(0, NORTH, NORTH | RAMP);"),
         ("route", "route(0, NORTH, EAST);"),
+        ("route", "route_in_turn(0, NORTH, NORTH, RAMP);"),
+        ("route", "route_in_turn(0, NORTH, EAST, EAST | RAMP);"),
+        ("filter", "filter(0, 0, 1, 2);"),
+        ("filter", "route(0, RAMP, EAST); filter(0, 0, 1, 2);"),
+        ("filter", "route(0, NORTH, RAMP); filter(0, 1, 2, 2);"),
         ("color", "route(24, NORTH, RAMP);"),
         (
             "binding",

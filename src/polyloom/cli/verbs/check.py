@@ -9,6 +9,7 @@ import click
 from polyloom.cli.messages import diagnostic_document, print_document
 from polyloom.cli.options import csl_options, json_option
 from polyloom.diagnostics import Diagnostic, Severity
+from polyloom.report.progress import status_line
 
 
 @click.command()
@@ -34,9 +35,10 @@ def command(
     from polyloom.csl.lint import check
 
     given = numbers(params, "--params"), numbers(colors, "--colors")
-    found = check(layout, arch, *given, import_paths)
-    if not any(d.severity is Severity.ERROR for d in found):
-        found = [*faults(layout, arch, *given, import_paths), *found]
+    with status_line(f"checking {layout.name}"):
+        found = check(layout, arch, *given, import_paths)
+        if not any(d.severity is Severity.ERROR for d in found):
+            found = [*faults(layout, arch, *given, import_paths), *found]
     if no_remarks:
         found = [d for d in found if d.severity is not Severity.REMARK]
     _print(found, as_json=as_json)

@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from polyloom.cli.layers import maps_in
 from polyloom.cli.loading import reading_of, show_choice
 from polyloom.cli.messages import print_remarks
 from polyloom.cli.options import (
     TableChoice,
     c_options,
+    check_of_network,
     database_option,
     device_option,
     fp_option,
+    jobs_option,
     machine_option,
     map_option,
+    network_options,
     parameter_option,
     reduction_option,
     reductions_option,
     schedule_option,
     simd_option,
     source_options,
+    state_pairs,
 )
 from polyloom.diagnostics import Diagnostic
 from polyloom.report.progress import status_line
@@ -63,6 +68,8 @@ def _option(option: Option) -> click.Option:
 @fp_option
 @schedule_option
 @database_option
+@jobs_option
+@network_options
 def command(source: Path, target: str, folder: Path, **options: Any) -> None:
     """Write compiled files into DIR.
 
@@ -73,6 +80,7 @@ def command(source: Path, target: str, folder: Path, **options: Any) -> None:
     build.txt says how to build them. For OpenCL: the same, with the host side in C and the kernels. For
     CUDA: with both in one file for nvcc; --device sm_90 says for which GPUs.
     """
+    _of_network(target, options)
     said: list[Sequence[Diagnostic] | Choice] = []
     job = Job(source, reading_of(options), options, said.append)
     try:
@@ -84,6 +92,19 @@ def command(source: Path, target: str, folder: Path, **options: Any) -> None:
     names = compiled.write(folder)
     print_remarks(compiled.remarks, quiet=False)
     click.echo(f"{folder}: {', '.join(names)}")
+
+
+def _of_network(target: str, options: dict[str, Any]) -> None:
+    """Read the options of ``--one-wafer``. Raises ``UsageError``, ``map-folder``."""
+    pes, state, folder = options["pes"], options["state"], options["map_file"]
+    if not options["one_wafer"]:
+        check_of_network(pes, state)
+        return
+    if target != "csl":
+        raise click.UsageError(
+            f"`--one-wafer` does not go with `--target {target}`; `simulate` runs the C of a network"
+        )
+    options |= {"state": state_pairs(state), "maps": {} if folder is None else maps_in(folder)}
 
 
 def _say(found: Sequence[Diagnostic] | Choice) -> None:

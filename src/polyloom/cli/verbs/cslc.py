@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from polyloom.report.progress import status_line
+
 
 def _output(ctx: click.Context, parameter: click.Parameter, value: str) -> Path:
     """Take `-o=out` as well as `-o out`."""
@@ -79,6 +81,7 @@ def command(
         width_east_buf,
         import_path,
     )
-    built = compile_to_folder(options)
+    with status_line(f"compiling {layout.name}"):
+        built = compile_to_folder(options)
     if verbose:
         click.echo(f"{output}: {built.program.width} x {built.program.height} PEs for {arch}")

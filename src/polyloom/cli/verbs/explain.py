@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from polyloom.cli.options import (
     csl_options,
     database_option,
     fp_option,
+    jobs_option,
     json_option,
     machine_option,
     map_option,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 @database_option
 @csl_options
 @click.option("--schedule-tree", is_flag=True, help="Of C: print the schedule as a tree, for --schedule.")
+@jobs_option
 @json_option
 def command(
     source: Path,
@@ -65,6 +68,8 @@ def command(
     colors: tuple[str, ...],
     import_paths: tuple[Path, ...],
     schedule_tree: bool,
+    jobs: int | None,
+    cluster: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -72,9 +77,10 @@ def command(
 
     The numbers at the right are the equations of `dtg_codegen` (Verdoolaege et al., IMPACT 2020). Without
     MAP and --size, a C source is printed with what each of its loops is: parallel, a reduction or serial, and
-    why. With `--device native`, the schedule of each md_hom and the program's loops on the processor. A
-    layout in CSL is printed as what it puts on the wafer: programs and their PEs, tasks and what starts them,
-    queues, memory, routes, exports.
+    why; with `--param`, also where each loop is in the schedule for these sizes, and what is not tiled or
+    fused and why. With `--device native`, the schedule of each md_hom and the program's loops on the
+    processor. A layout in CSL is printed as what it puts on the wafer: programs and their PEs, tasks and what
+    starts them, queues, memory, routes, exports.
     """
     if source.suffix == ".csl":
         _explain_csl(source, arch, (params, colors), import_paths, as_json=as_json)
@@ -85,7 +91,8 @@ def command(
         _explain_native(source, options, choose(device, threads=threads), database, as_json=as_json)
         return
     if map_file is None and is_loops(source) and options["size"] is None:
-        _explain_loops(source, options, tree=schedule_tree, as_json=as_json)
+        where = options["parameters"] or None, threads, database
+        _explain_loops(source, options, where, tree=schedule_tree, as_json=as_json)
         return
     from polyloom.api.wafer import explain
 
@@ -139,12 +146,29 @@ def _explain_csl(
         print_survey(found, machine_model(arch).sram_bytes)
 
 
-def _explain_loops(source: Path, options: dict[str, Any], *, tree: bool, as_json: bool) -> None:
-    """Print the verdicts on the loops of a C file; as JSON one object, or a list of several."""
+def _explain_loops(
+    source: Path,
+    options: dict[str, Any],
+    where: tuple[Mapping[str, Any] | None, int | None, Path | None],
+    *,
+    tree: bool,
+    as_json: bool,
+) -> None:
+    """Print the verdicts on the loops of a C file; as JSON one object, or a list of several.
+
+    ``where``: parameters, threads and the database of tuned schedules, for where the loops are then.
+    """
     from polyloom.api.loops import explain_loops
 
+    given, threads, database = where
     with status_line(f"looking at the loops of {source.name}"):
-        found = explain_loops(source, reading_of(options))
+        if tree or given is None:
+            found = explain_loops(source, reading_of(options))
+        else:
+            from polyloom.mdh.native.device import NATIVE, choose
+
+            device = choose(NATIVE, threads=threads)
+            found = explain_loops(source, reading_of(options), given, device, database)
     if tree:
         click.echo(found.schedule_trees(), nl=False)
         return

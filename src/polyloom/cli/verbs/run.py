@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,7 @@ from polyloom.cli.options import (
     database_option,
     driver_patch_option,
     fp_option,
+    jobs_option,
     json_option,
     reductions_option,
     scalar_option,
@@ -25,7 +26,10 @@ from polyloom.cli.options import (
     threads_option,
 )
 from polyloom.diagnostics import Diagnostic, Severity
-from polyloom.sources import Loaded, Reading, is_model, load_program
+from polyloom.sources import Loaded, LoadedHost, Reading, is_model, load_program
+
+if TYPE_CHECKING:
+    from polyloom.mdh.compiled import CompiledProgram
 
 _FILE = click.Path(path_type=Path)
 _ROUNDS = 7
@@ -57,7 +61,13 @@ _STATUS = "building the program, which is kept, and running it"
     metavar="CC",
     help="Time a C program beside itself as this compiler builds it: `--beside 'cc -O3'`.",
 )
+@click.option(
+    "--over",
+    metavar="D,D",
+    help="Devices that share the rows of its results: the batch of a model, the outermost loop of C.",
+)
 @click.option("--report", metavar="R.html", type=_FILE, help="Write what it took as one HTML page.")
+@jobs_option
 @json_option
 def command(
     source: Path,
@@ -75,19 +85,37 @@ def command(
     **options: Any,
 ) -> None:
     """Run SOURCE on a device, with the best schedule that is known."""
-    from polyloom.device_pipeline import open_loaded
-    from polyloom.files import read_arrays, read_shapes, write_arrays
+    from polyloom.cli.opening import opened_program
+    from polyloom.files import read_shapes
+
+    several = {name: options.pop(name) for name in ("over", "jobs", "cluster")}
+    where = {"wanted": device, "driver_patch": driver_patch, "threads": threads}
+    shapes = read_shapes(inputs) if inputs is not None and is_model(source) else {}
+    loaded = load_program(source, Reading(**options, shapes=shapes))
+    files = {"inputs": inputs, "outputs": outputs, "report": report, "database": database}
+    with opened_program(loaded, where, database, several) as program:
+        _print_remarks(source, program.remarks, quiet=as_json)
+        _run(loaded, program, parameters, files, beside, check=check, as_json=as_json)
+
+
+def _run(
+    loaded: Loaded | LoadedHost,
+    program: CompiledProgram,
+    parameters: dict[str, int | float],
+    files: dict[str, Path | None],
+    beside: str | None,
+    *,
+    check: bool,
+    as_json: bool,
+) -> None:
+    from polyloom.files import read_arrays, write_arrays
     from polyloom.ir.evaluation.inputs import elements_of
-    from polyloom.mdh.native.device import choose
     from polyloom.mdh.running import RESULTS, run_program
     from polyloom.models import elements_of_loaded, model_inputs, model_reals
     from polyloom.report.progress import status_line
-    from polyloom.report.run_view import print_run
+    from polyloom.report.run_view import print_plan, print_run
 
-    shapes = read_shapes(inputs) if inputs is not None and is_model(source) else {}
-    loaded = load_program(source, Reading(**options, shapes=shapes))
-    program = open_loaded(loaded, choose(device, driver_patch=driver_patch, threads=threads), database)
-    _print_remarks(source, program.remarks, quiet=as_json)
+    inputs, outputs, report = files["inputs"], files["outputs"], files["report"]
     if isinstance(loaded, Loaded):
         most: int | None = elements_of_loaded(loaded)
     else:
@@ -104,7 +132,7 @@ def command(
     if report is not None:
         from polyloom.report.run_page import write_run_report
 
-        write_run_report(report, result, program, database)
+        write_run_report(report, result, program, files["database"])
     ratio = None
     if beside is not None:
         from polyloom.side_by_side import compared
@@ -112,9 +140,13 @@ def command(
         with status_line(f"running it beside what `{beside}` makes of it"):
             ratio = compared(program, arguments, shlex.split(beside), _ROUNDS, check=False).ratio
     if as_json:
-        print_document({**result.json(), **({} if ratio is None else {"ratio": ratio, "beside": beside})})
+        split = {} if program.plan is None else {"split": program.plan.json()}
+        others = {} if ratio is None else {"ratio": ratio, "beside": beside}
+        print_document({**result.json(), **split, **others})
     else:
         print_run(result)
+        if program.plan is not None:
+            print_plan(program.plan)
         if ratio is not None:
             click.echo(f"beside   {ratio:.3g} times as fast as `{beside}` on one core")
     if result.check is not None and not result.passed:

@@ -10,6 +10,7 @@ import click
 from polyloom.cli.loading import load, reading_of
 from polyloom.cli.messages import print_document, print_remarks
 from polyloom.cli.options import c_options, json_option, parameter_option, reductions_option, source_options
+from polyloom.report.progress import status_line
 from polyloom.sources import Reading, is_loops, is_model, load_model
 
 
@@ -40,7 +41,8 @@ def command(source: Path, form: str | None, as_json: bool, defines: dict[str, st
         return
     from polyloom.report.program_view import document, text
 
-    program = load(source, {**options, "defines": defines}, quiet=as_json)
+    with status_line(f"reading {source.name}"):
+        program = load(source, {**options, "defines": defines}, quiet=as_json)
     if as_json:
         print_document(document(program, form or "lair"))
     else:
@@ -52,7 +54,8 @@ def _show_model(source: Path, reading: Reading, form: str | None, *, as_json: bo
     from polyloom.report import model_view
     from polyloom.report.program_view import text
 
-    model = load_model(source, reading.defines, None, reading.function)
+    with status_line(f"reading {source.name}"):
+        model = load_model(source, reading.defines, None, reading.function)
     if as_json:
         print_document(model_view.document(model, form))
     elif form is None:
@@ -66,7 +69,8 @@ def _show_md_homs(source: Path, reading: Reading, *, as_json: bool) -> None:
     from polyloom.report.mdh_view import document, text
     from polyloom.sources import load_host_programs
 
-    loaded = load_host_programs(source, reading)
+    with status_line(f"looking at the loops of {source.name}"):
+        loaded = load_host_programs(source, reading)
     for part in loaded:
         print_remarks(part.remarks, quiet=as_json)
     programs = [part.program for part in loaded]
@@ -81,7 +85,8 @@ def _show_parts(source: Path, reading: Reading, *, as_json: bool) -> None:
     from polyloom.report.scop_view import documents, text
     from polyloom.sources import load_parts
 
-    parts = load_parts(source, reading)
+    with status_line(f"looking at the loops of {source.name}"):
+        parts = load_parts(source, reading)
     if not as_json:
         click.echo(text(parts), nl=False)
         return

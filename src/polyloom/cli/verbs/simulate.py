@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,15 +13,22 @@ from polyloom.cli.messages import print_document, print_remarks
 from polyloom.cli.network import run_network
 from polyloom.cli.options import (
     c_options,
+    check_of_network,
+    jobs_option,
     json_option,
     machine_option,
     map_option,
+    network_options,
     number,
     parameter_option,
     reduction_option,
     simd_option,
     source_options,
+    state_pairs,
 )
+
+if TYPE_CHECKING:
+    from polyloom.wafer.simulator.result import Trace
 
 _FILE = click.Path(path_type=Path)
 
@@ -52,21 +59,6 @@ def _refuse_with_network(**given: object) -> None:
     stated = [n for n in _OF_A_LAYER if ctx.get_parameter_source(n) is not _DEFAULT]
     for name in (*(name for name, value in given.items() if value), *stated):
         raise click.UsageError(f"`--{name.replace('_', '-')}` does not go with `--one-wafer`")
-
-
-def _check_pes(pes: int | None, state: tuple[str, ...]) -> None:
-    if pes is not None or state:
-        raise click.UsageError(f"`--{'state' if state else 'pes'}` is of `--one-wafer`")
-
-
-def _pairs(state: tuple[str, ...]) -> dict[str, str]:
-    pairs = {}
-    for text in state:
-        old, equals, new = text.partition("=")
-        if not equals or not old.strip() or not new.strip():
-            raise click.UsageError("`--state` takes OLD=NEW, an input and an output")
-        pairs[old.strip()] = new.strip()
-    return pairs
 
 
 _OF_A_LAYER = ("simd", "simd_without", "reduction", "density")
@@ -119,24 +111,8 @@ _OF_A_LAYER = ("simd", "simd_without", "reduction", "density")
     is_flag=True,
     help="Simulate each layer of SOURCE by itself; `--map` and `--write-map` are then folders of NAME.map.",
 )
-@click.option(
-    "--one-wafer",
-    is_flag=True,
-    help="Place all layers of SOURCE on one mesh, with streams between them; `--invocations` samples follow "
-    "each other. `--map` and `--write-map` are folders of NAME.map.",
-)
-@click.option(
-    "--pes",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="With --one-wafer: how many PEs all layers may take together. Default: half of the machine's.",
-)
-@click.option(
-    "--state",
-    metavar="OLD=NEW",
-    multiple=True,
-    help="With --one-wafer: an input and the output that is its value for the next sample (repeatable).",
-)
+@network_options
+@jobs_option
 @json_option
 def command(
     source: Path,
@@ -171,18 +147,20 @@ def command(
         "memory": memory,
         "check": check,
     }
+    crew = {name: options.pop(name) for name in ("jobs", "cluster")}
     if one_wafer:
-        _refuse_with_network(trace=trace, watch=watch, per_layer=per_layer)
-        common |= {"pes": pes, "samples": invocations, "state": _pairs(state)}
-        run_network(source, options, map_file, (inputs, outputs, report), common, as_json=as_json)
+        _refuse_with_network(trace=trace, per_layer=per_layer)
+        common |= {"pes": pes, "samples": invocations, "state": state_pairs(state)}
+        common["watch"] = None if report is None else watch
+        run_network(source, options, map_file, (inputs, outputs, report), common, crew=crew, as_json=as_json)
         return
-    _check_pes(pes, state)
+    check_of_network(pes, state)
     if per_layer:
         _refuse_with_layers(outputs=outputs, trace=trace, watch=watch, invocations=invocations > 1)
-        run_layers(source, options, map_file, inputs, common, report=report, as_json=as_json)
+        run_layers(source, options, map_file, inputs, common, report=report, crew=crew, as_json=as_json)
         return
     from polyloom.api.simulation import simulate
-    from polyloom.files import read_arrays, write_arrays, write_whole
+    from polyloom.files import read_arrays, write_arrays
     from polyloom.models import elements_of_loaded
     from polyloom.report.progress import progress_bar
     from polyloom.report.wafer.simulation_view import print_simulation
@@ -203,10 +181,7 @@ def command(
     if outputs is not None:
         write_arrays(outputs, result.outputs if (m := loaded.model) is None else m.outputs(result.outputs))
     if trace is not None and result.trace is not None:
-        from polyloom.wafer.simulator.trace import write_trace
-
-        recorded = result.trace
-        write_whole(trace, lambda path: write_trace(recorded, path))
+        _write_trace(trace, result.trace)
     if report is not None:
         from polyloom.report.html import write_report
 
@@ -218,3 +193,10 @@ def command(
         print_remarks(result.remarks, quiet=False)
     if result.check is not None and not result.check.passed:
         raise result.check.mismatch("the simulation's results")
+
+
+def _write_trace(path: Path, recorded: Trace) -> None:
+    from polyloom.files import write_whole
+    from polyloom.wafer.simulator.trace import write_trace
+
+    write_whole(path, lambda part: write_trace(recorded, part))

@@ -12,6 +12,7 @@ from polyloom.cli.messages import print_document
 from polyloom.cli.options import c_options, json_option, parameter_option, source_options
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.verification.comparison import Difference
+from polyloom.report.progress import status_line
 
 _FILE = click.Path(path_type=Path)
 
@@ -45,7 +46,8 @@ def command(
     loaded = load_whole(source, options, quiet=as_json, inputs=inputs)
     given = None if inputs is None else read_arrays(inputs, elements_of_loaded(loaded))
     wanted = None if compare is None else read_arrays(compare, elements_of_loaded(loaded))
-    found = trace(loaded, given, wanted)
+    with status_line(f"evaluating {source.name}"):
+        found = trace(loaded, given, wanted)
     if output is not None:
         write_arrays(output, found.tensors)
     _print(trace_document(found), found.difference, as_json=as_json)

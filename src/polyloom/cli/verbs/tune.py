@@ -29,8 +29,8 @@ from polyloom.sources import Reading
 if TYPE_CHECKING:
     from polyloom.mdh.compiled import CompiledProgram
     from polyloom.mdh.device.devices import DeviceModel
-    from polyloom.mdh.tuning.cluster.workers import Cluster
     from polyloom.mdh.tuning.database import Database
+    from polyloom.workers.cluster import Cluster
 
 _FILE = click.Path(path_type=Path)
 INTERRUPTED = 130
@@ -60,6 +60,12 @@ INTERRUPTED = 130
 )
 @click.option("--seed", metavar="N", type=int, default=0, help="Of the search's random choices.")
 @click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(1, 1024),
+    help="On native: how many candidates are built at a time; default: as many as there are threads.",
+)
+@click.option(
     "--cluster",
     metavar="ADDRESS",
     help="A dask scheduler, tcp://HOST:PORT: its workers that have the device time candidates.",
@@ -77,6 +83,7 @@ def command(
     budget: float,
     evaluations: int | None,
     seed: int,
+    jobs: int | None,
     cluster: str | None,
     target: Path | None,
     origin: Path | None,
@@ -101,7 +108,7 @@ def command(
         if origin is not None:
             document |= _imported_from(results, origin, quiet=as_json)
         if source is not None:
-            settings = {"budget": budget, "evaluations": evaluations, "seed": seed}
+            settings = {"budget": budget, "evaluations": evaluations, "seed": seed, "jobs": jobs}
             model = choose(device, driver_patch=driver_patch, threads=threads)
             with connected(cluster) as workers:
                 reading = Reading(**options)

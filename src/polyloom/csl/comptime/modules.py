@@ -48,6 +48,11 @@ class Loader:
         self._files: dict[str, SourceFile] = {}
         self._found: dict[tuple[str, str], SourceFile] = {}
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of the files that were read so far, by the names that messages give them."""
+        return {file.name: file.tree.source.text for file in self._files.values()}
+
     def open(self, path: Path) -> SourceFile:
         """Return the file of the command line. Errors: ``csl-file`` and those of ``parse``."""
         found = self._of_path(path)
@@ -177,7 +182,9 @@ class Module:
             )
         self._under_way.append(name)
         try:
-            found = self._function(item) if isinstance(item, tree.Function) else self._global(item)
+            found = self._elsewhere(item)
+            if found is None:
+                found = self._function(item) if isinstance(item, tree.Function) else self._global(item)
         finally:
             self._under_way.pop()
         self._known[name] = found
@@ -189,6 +196,44 @@ class Module:
         if found is None:
             raise unknown_name(name, span, Scope(self))
         return found
+
+    def _elsewhere(self, node: Named) -> Member | None:
+        """Return what another module exports where this one says `extern`; None: it says so of nothing here.
+
+        Errors: ``csl-extern``: nobody exports a variable of this name and type, or several modules do.
+        """
+        if node.linkage != "extern" or (isinstance(node, tree.Declaration) and node.value is not None):
+            return None
+        name = _linked_name(node, self.scope)
+        found = [m for module in self.program.modules for m in module.exported(name) if module is not self]
+        if isinstance(node, tree.Function):
+            found = [member for member in found if isinstance(member, values.FunctionValue)]
+            return found[0] if len(found) == 1 else None
+        if len(found) != 1 or isinstance(found[0], values.FunctionValue):
+            what = "several modules export" if found else "no other module exports"
+            raise fault(
+                "csl-extern",
+                f"{what} a variable `{name}`",
+                node.name_span,
+                helps=[f"write `export var {name}` in one module of the program"],
+            )
+        wanted = None if node.type is None else resolve_type(node.type, self.scope)
+        if wanted is not None and wanted != found[0].type:
+            raise fault(
+                "csl-extern",
+                f"`{name}` is a `{found[0].type}` where it is exported",
+                node.name_span,
+                helps=["give both declarations one type"],
+            )
+        return found[0]
+
+    def exported(self, name: str) -> Iterator[Member]:
+        """Yield what this module exports by a name: nothing, or one member."""
+        for own, item in self._items.items():
+            if item.linkage == "export" and _linked_name(item, self.scope) == name:
+                member = self.member(own)
+                if member is not None:
+                    yield member
 
     def _function(self, node: tree.Function) -> values.FunctionValue:
         is_generic = any(p.is_comptime or isinstance(p.type, tree.AnyType) for p in node.parameters)
@@ -266,6 +311,12 @@ def _with_note(found: Diagnostic, note: str) -> Diagnostic:
 
 
 Named = tree.Declaration | tree.Function
+
+
+def _linked_name(node: Named, scope: Scope) -> str:
+    """Return the name by which modules find each other's variables and functions."""
+    given = node.link_name if isinstance(node, tree.Declaration) else None
+    return node.name if given is None else text(given, scope)
 
 
 def _items_of(file: tree.File) -> dict[str, Named]:

@@ -93,6 +93,7 @@ class SimulatedWafer:
             max_cycles=int(limit) if limit else None,
             trace=_recording.traces,
             trace_only=None if _recording.records_all else watched(program),
+            lines=_recording.report is not None,
             loose=os.environ.get(BOUNDS) == "memory",
         )
         self._lines = 0

@@ -20,7 +20,7 @@ def run_script(script: Path, arguments: Sequence[str]) -> int:
     """
     if not script.is_file():
         raise PolyloomError(error("csl-host-script", f"there is no file `{script}`"))
-    before = sys.argv, sys.path
+    before, modules = (sys.argv, sys.path), set(sys.modules)
     sys.argv = [str(script), *arguments]
     sys.path = [str(script.resolve().parent), *sys.path]
     try:
@@ -35,7 +35,16 @@ def run_script(script: Path, arguments: Sequence[str]) -> int:
         return 1
     finally:
         sys.argv, sys.path = before
+        _forget(set(sys.modules) - modules, script.resolve().parent)
     return 0
+
+
+def _forget(names: set[str], folder: Path) -> None:
+    """Forget modules of a folder, so that the next host program of this process imports its own."""
+    for name in names:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file is not None and Path(file).parent == folder:
+            del sys.modules[name]
 
 
 def _status(code: object) -> int:

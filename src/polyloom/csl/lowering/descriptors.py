@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from polyloom.csl import comptime, types, values
 from polyloom.csl.lowering import tree
@@ -29,7 +29,7 @@ def descriptor(unit: Unit, value: Value, span: Span) -> tree.Expression:
         case values.Fifo():
             return tree.Native(value.type, "csl_fifo", (str(unit.fifo(value)),))
         case values.FabricDsd():
-            return _fabric(unit, value)
+            return _fabric(unit, value, span)
         case values.MemoryDsd():
             return _memory(unit, value, span)
         case values.Uninitialised():
@@ -37,9 +37,11 @@ def descriptor(unit: Unit, value: Value, span: Span) -> tree.Expression:
     return fail("csl-type", f"`{value.type}` is no descriptor", span)
 
 
-def _fabric(unit: Unit, value: values.FabricDsd) -> tree.Expression:
+def _fabric(unit: Unit, value: values.FabricDsd, span: Span) -> tree.Expression:
     default = "CSL_NO_QUEUE" if value.type == types.FABIN_DSD else _default_queue(unit)
     queue = str(value.queue.id) if value.queue is not None else default
+    if queue == "CSL_NO_QUEUE":
+        _fail_without_queue(value.type, span)
     if value.type == types.FABIN_DSD:
         made: tree.Expression = tree.Native(value.type, "csl_fabin", (queue, str(value.extent)))
     else:
@@ -47,6 +49,15 @@ def _fabric(unit: Unit, value: values.FabricDsd) -> tree.Expression:
     if value.control:
         made = tree.Native(value.type, "csl_with_control", (made,))
     return made
+
+
+def _fail_without_queue(kind: Type, span: Span) -> NoReturn:
+    which = "input_queue" if kind == types.FABIN_DSD else "output_queue"
+    label = f"its descriptor, a `{kind}`, has no `.{which}`"
+    way_out = (
+        f"add `.{which} = @get_{which}(...)` to `@get_dsd`, and `@initialize_queue` to a `comptime` block"
+    )
+    fail("csl-queue-none", "a stream without a queue", span, label, way_out)
 
 
 def _default_queue(unit: Unit) -> str:
@@ -117,8 +128,12 @@ def _get_fabric(body: Body, kind: Type, fields: Fields, span: Span) -> tree.Expr
         return fail("csl-dsd", "the descriptor has no `.extent`", span)
     if kind == types.FABIN_DSD:
         queue = fields.expression("input_queue", types.INPUT_QUEUE)
-        return tree.Native(kind, "csl_fabin", (queue or "CSL_NO_QUEUE", extent))
+        if queue is None:
+            _fail_without_queue(kind, span)
+        return tree.Native(kind, "csl_fabin", (queue, extent))
     queue = fields.expression("output_queue", types.OUTPUT_QUEUE)
+    if queue is None and body.unit.arch == "wse3":
+        _fail_without_queue(kind, span)
     color = None if body.unit.arch == "wse3" else fields.expression("fabric_color", types.COLOR)
     return tree.Native(
         kind, "csl_fabout", (queue or _default_queue(body.unit), color or "CSL_QUEUE_COLOR", extent)
@@ -230,7 +245,7 @@ def _accessed(body: Body, kind: Type, node: syntax.TensorAccess, fields: Fields)
     element = whole.type.element if isinstance(whole.type, types.Array) else whole.type
     size, strides, start, inner = size_of(element), [0] * len(names), 0, 1
     for index, extent in reversed(list(zip(target.indices, shape, strict=True))):
-        constant, factors = comptime.affine(index, names, body.scope)
+        constant, factors = _affine(body, index, names)
         start += constant * inner
         strides = [s + f * inner for s, f in zip(strides, factors, strict=True)]
         inner *= extent
@@ -239,6 +254,19 @@ def _accessed(body: Body, kind: Type, node: syntax.TensorAccess, fields: Fields)
     offset: tree.Expression = given or tree.Constant(types.I16, 0)
     steps: list[tree.Expression] = [tree.Constant(types.I16, stride) for stride in strides]
     return memory_dsd(kind, moved(whole.address, start * size), size, extents, steps, offset)
+
+
+def _affine(body: Body, index: syntax.Expression, names: list[str]) -> tuple[int, tuple[int, ...]]:
+    try:
+        return comptime.affine(index, names, body.scope)
+    except comptime.NotComptime as found:
+        return fail(
+            "csl-not-comptime",
+            f"{found.what} is not known at compile time",
+            found.span,
+            "an index of an access moves by known numbers",
+            "add `.offset = ...`, or move the descriptor with `@increment_dsd_offset`",
+        )
 
 
 def _array(body: Body, target: syntax.Index) -> Memory:

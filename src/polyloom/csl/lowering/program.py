@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from polyloom.csl import comptime, types, values
 from polyloom.csl.comptime import Directive, Program
+from polyloom.csl.comptime.faults import not_comptime
 from polyloom.csl.lowering.body import fail
 from polyloom.csl.lowering.conversions import path_offset
 from polyloom.csl.lowering.emitted.c_types import c_type, size_of
@@ -75,7 +76,7 @@ class PeProgram:
     variables: tuple[tuple[int, str, int, int, str], ...]
 
 
-_AT_START = ("load_to_dsr", "load_to_dsr_xdsr_sr")
+_AT_START = ("load_to_dsr", "load_to_dsr_xdsr_sr", "set_config")
 """Directives that are carried out when the program is loaded."""
 
 
@@ -85,7 +86,10 @@ def lower_program(program: Program, name: str, *, poison: bool = False) -> PePro
     ``poison``: reading a variable of a module before it was written is an error, instead of zero.
     """
     with comptime.deep_recursion():
-        return _lowered(program, name, poison)
+        try:
+            return _lowered(program, name, poison)
+        except comptime.NotComptime as found:
+            raise not_comptime(found, "the compiler must know it to make the program") from None
 
 
 def _lowered(program: Program, name: str, poison: bool) -> PeProgram:

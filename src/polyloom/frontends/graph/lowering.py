@@ -72,7 +72,9 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None, helps: Sequence[
         raise unsupported(graph.name or "the model", walk.refusals, helps)
     held = {n: v for n, v in {**scope, **outputs}.items() if isinstance(v, Value)}
     check_declared(graph, {**held, **walk.values})
-    return replace(_finished(program_name, builder, walk, bound, outputs), sized=_sized(graph.inputs))
+    bfloats = frozenset(t.name for t in (*graph.inputs, *graph.outputs) if t.other_type == "bfloat16")
+    found = _finished(program_name, builder, walk, bound, outputs)
+    return replace(found, sized=_sized(graph.inputs), bfloats=bfloats)
 
 
 def _sized(inputs: Sequence[GraphTensor]) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ file are inlined by its reader, so a graph has none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,24 @@ class Node:
     version: int = 0
 
 
+BFLOAT16 = "bfloat16"
+"""What ``GraphTensor.other_type`` calls it; tensors of it are float32, and rounded where they are stored."""
+
+
+def with_rounding(node: Node, stored: Collection[str], op: str, domain: str = "") -> Iterator[Node]:
+    """Yield a node and those that round what it stores as bfloat16: some of its outputs, by ``op``."""
+    plain = {name: f"{name} as float32" for name in node.outputs if name in stored}
+    yield replace(node, outputs=tuple(plain.get(name, name) for name in node.outputs))
+    for name, before in plain.items():
+        yield Node(f"{node.name or name}/bfloat16", op, (before,), (name,), {}, domain, 1)
+
+
 @dataclass(frozen=True)
 class GraphTensor:
     """A graph's input or output as the file declares it.
 
     ``type``: None where it is not stated, or is none that programs have: then ``other_type`` says what it is.
+    Of bfloat16 it is FLOAT32, and ``other_type`` "bfloat16".
     ``shape``: None where the rank is not known; a dimension is its size, or the name that stands for it
     (``""``: none).
     """

@@ -21,6 +21,11 @@ from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
 
 
+def as_bfloat16(element: Expression) -> Expression:
+    """Return a float32 as bfloat16 stores it, rounded to nearest even; what is no float32 as it is."""
+    return unary(UnaryOp.BFLOAT16, element) if element.type is ElementType.FLOAT32 else element
+
+
 def _binary(op: BinaryFunction, a: Operand, b: Operand) -> Expression:
     return Binary(op, *paired(a, b))
 

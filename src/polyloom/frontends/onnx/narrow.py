@@ -118,9 +118,12 @@ class Unusable:
 
 @dataclass(frozen=True, eq=False)
 class Narrow(Unusable):
-    """The elements of a constant, decoded; ``reason``: why it cannot be used as it is."""
+    """The elements of a constant, decoded; ``reason``: why it cannot be used as it is;
+    ``kind``: the number of their type in ONNX.
+    """
 
     values: NDArray
+    kind: int
 
 
 def folded(

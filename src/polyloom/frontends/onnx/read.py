@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,12 @@ from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.graph.consistency import check_names
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.graph.refusal import Refusal, unsupported
+from polyloom.frontends.onnx import bfloat16
 from polyloom.frontends.onnx.narrow import Narrow, Unusable, folded
 from polyloom.frontends.onnx.tensors import TYPES, Place, Unreadable, array_of, narrow_of, type_name
 from polyloom.frontends.protobuf.onnx_schema import onnx_messages
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
+from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
 OLDEST = 6
@@ -53,7 +55,9 @@ def graph_of_bytes(data: bytes, what: str, place: Place) -> Graph:
         raise Unsupported(error("model-opset", message, helps=helps))
     functions = {(text(f.domain), text(f.name), text(f.overload)): f for f in model.functions}
     reader = _Reader(place, functions)
-    return reader.graph(model.graph, opsets, {})
+    graph = reader.graph(model.graph, opsets, {})
+    inputs = {t.name for t in graph.inputs if t.other_type == bfloat16.NAME}
+    return bfloat16.rounded(graph, inputs | reader.bfloats)
 
 
 def _opsets(entries: Any) -> dict[str, int]:
@@ -78,6 +82,7 @@ class _Reader:
     calls: int = 0
     prefixes: set[str] = field(default_factory=set)
     depth: int = 0
+    bfloats: set[str] = field(default_factory=set)
 
     def graph(self, graph: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> Graph:
         """Return a graph or a body; ``given``: attributes of the function around it."""
@@ -90,7 +95,8 @@ class _Reader:
             self._constant(text(tensor.name), tensor, constants, unreadable, narrow)
         for sparse in graph.sparse_initializer:
             unreadable[text(sparse.values.name)] = "a sparse constant"
-        nodes = tuple(folded(self.nodes(graph.node, opsets, given), constants, unreadable, narrow, TYPES))
+        read = self._without_bfloats(self.nodes(graph.node, opsets, given), constants)
+        nodes = tuple(folded(read, constants, unreadable, narrow, TYPES))
         held = {*constants, *unreadable}
         stated = tuple(map(_tensor, graph.input))
         inputs = tuple(t for t in stated if t.name not in held)
@@ -99,6 +105,16 @@ class _Reader:
         found = Graph(text(graph.name), nodes, inputs, outputs, constants, unreadable, declared)
         check_names(found)
         return found
+
+    def _without_bfloats(self, nodes: Sequence[Node], constants: dict[str, NDArray]) -> Iterator[Node]:
+        """Yield nodes; those that are constants of bfloat16 become constants of the graph."""
+        for node in nodes:
+            value = node.attributes.get("value")
+            if node.op == "Constant" and isinstance(value, Narrow) and value.kind == bfloat16.NUMBER:
+                constants[node.outputs[0]] = value.values
+                self.bfloats.add(node.outputs[0])
+            else:
+                yield node
 
     def _constant(
         self,
@@ -110,6 +126,10 @@ class _Reader:
     ) -> None:
         try:
             found = narrow_of(tensor, self.place)
+            if found is not None and tensor.data_type == bfloat16.NUMBER:
+                constants[name] = found.values
+                self.bfloats.add(name)
+                return
             if found is not None:
                 narrow[name], unreadable[name] = found, found.reason
                 return
@@ -278,8 +298,9 @@ def _tensor(info: Any) -> GraphTensor:
         others = [what for field, what in _NO_TENSORS.items() if info.type.HasField(field)]
         return GraphTensor(name, None, None, next(iter(others), ""))
     tensor = info.type.tensor_type
-    kind = TYPES.get(tensor.elem_type)
+    kind = ElementType.FLOAT32 if tensor.elem_type == bfloat16.NUMBER else TYPES.get(tensor.elem_type)
     other = f"tensors of {type_name(tensor.elem_type)}" if kind is None and tensor.elem_type else ""
+    other = bfloat16.NAME if tensor.elem_type == bfloat16.NUMBER else other
     shape = tuple(_dimension(d) for d in tensor.shape.dim) if tensor.HasField("shape") else None
     return GraphTensor(name, kind, shape, other)
 

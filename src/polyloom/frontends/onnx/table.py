@@ -7,6 +7,7 @@ from typing import NoReturn
 from polyloom.frontends.graph.context import Operation, Table
 from polyloom.frontends.graph.model import Node
 from polyloom.frontends.graph.refusal import Refused
+from polyloom.frontends.onnx import bfloat16
 from polyloom.frontends.onnx.operations import (
     attention,
     control,
@@ -43,6 +44,7 @@ OPERATIONS: Table = {
     **signal.OPERATIONS,
 }
 DOMAINS = {
+    bfloat16.DOMAIN: bfloat16.OPERATIONS,
     "": OPERATIONS,
     "ai.onnx.preview": attention.PREVIEW,
     "ai.onnx.preview.training": training.OPERATIONS,

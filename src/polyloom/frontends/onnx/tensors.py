@@ -104,7 +104,7 @@ def narrow_of(tensor: Any, place: Place) -> Narrow | None:
         values = decoded(kind, data, shape)
     except ValueError as fault:
         raise Unreadable(str(fault)) from fault
-    return Narrow(f"its elements are of type {type_name(kind)}", values)
+    return Narrow(f"its elements are of type {type_name(kind)}", values, kind)
 
 
 def _elements(tensor: Any, kind: ElementType, place: Place, size: int) -> NDArray:

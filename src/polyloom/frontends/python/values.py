@@ -125,6 +125,8 @@ def _functions() -> dict[int, Any]:
         "exp2": UnaryOp.EXP2,
         "log2": UnaryOp.LOG2,
         "log10": UnaryOp.LOG10,
+        "log1p": UnaryOp.LOG1P,
+        "expm1": UnaryOp.EXPM1,
     }
     return {id(found): op for name, op in names.items() if (found := getattr(np, name, None)) is not None}
 

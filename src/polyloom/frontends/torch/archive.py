@@ -46,7 +46,15 @@ TYPES = {
 }
 """The numbers of the schema's ``ScalarType`` that the IR has."""
 
-_OTHER_TYPES = {9: "complex32", 10: "complex64", 11: "complex128", 13: "bfloat16"}
+BFLOAT16 = 13
+"""Of the schema; its tensors are held as float32."""
+
+_OTHER_TYPES = {9: "complex32", 10: "complex64", 11: "complex128"}
+
+
+def element_type(number: int) -> ElementType | None:
+    """Return the type in which the IR holds elements of a ``ScalarType``; None where it cannot."""
+    return ElementType.FLOAT32 if number == BFLOAT16 else TYPES.get(number)
 
 
 class Unreadable(Exception):
@@ -146,7 +154,7 @@ def _tensor(
         raise Unreadable("it is pickled, not stored as plain bytes")
     if info is None:
         raise Unreadable("the archive does not hold its bytes")
-    kind = TYPES.get(meta["dtype"])
+    kind = ElementType.UINT16 if meta["dtype"] == BFLOAT16 else TYPES.get(meta["dtype"])
     if kind is None:
         raise Unreadable(f"its elements are of type {type_name(meta['dtype'])}")
     if info.file_size > LARGEST_CONSTANT:
@@ -154,7 +162,13 @@ def _tensor(
     allowance.take(info.file_size)
     storage = file.read(info)
     whole = np.frombuffer(storage[: len(storage) // kind.size * kind.size], kind.dtype.newbyteorder("<"))
-    return _strided(whole.astype(kind.dtype), meta, allowance)
+    found = _strided(whole.astype(kind.dtype), meta, allowance)
+    return from_bfloat16(found) if meta["dtype"] == BFLOAT16 else found
+
+
+def from_bfloat16(bits: NDArray) -> NDArray:
+    """Return elements of bfloat16, given as uint16, as float32."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 def _strided(storage: NDArray, meta: Mapping[str, Any], allowance: _Allowance) -> NDArray:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy.typing as npt
 
+from polyloom.frontends.graph import model
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
-from polyloom.frontends.torch.archive import TYPES, Archive, broken, read_archive
+from polyloom.frontends.torch.archive import BFLOAT16, Archive, broken, element_type, read_archive
+from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
 from polyloom.frontends.torch.in_place import without_in_place
+from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
 
@@ -58,8 +61,8 @@ class _Reading:
             self._input(*_only(spec))
         nodes = [self._node(n) for n in self.module["graph"]["nodes"] if not _is_nothing(n)]
         results = self._results(signature["output_specs"])
-        returned = [*(i for node in results for i in node.inputs), *(o.name for o in self.outputs)]
-        nodes = [*without_in_place(nodes, returned), *results]
+        nodes, now = without_in_place(nodes)
+        nodes = [*rounded(nodes, self._narrow()), *self._as_changed(results, now)]
         inputs, outputs = tuple(self.inputs), tuple(self.outputs)
         return Graph(name, tuple(nodes), inputs, outputs, self.constants, self.unreadable)
 
@@ -85,7 +88,18 @@ class _Reading:
 
     def _declared(self, name: str) -> GraphTensor:
         meta = self.module["graph"]["tensor_values"][name]
-        return GraphTensor(name, TYPES.get(meta["dtype"]), tuple(map(_extent, meta["sizes"])))
+        return GraphTensor(
+            name, element_type(meta["dtype"]), tuple(map(_extent, meta["sizes"])), self._other_type(name)
+        )
+
+    def _other_type(self, name: str) -> str:
+        meta = self.module["graph"]["tensor_values"].get(name) or {}
+        return model.BFLOAT16 if meta.get("dtype") == BFLOAT16 else ""
+
+    def _narrow(self) -> frozenset[str]:
+        """Return the tensors of bfloat16."""
+        names = (name for name in self.module["graph"]["tensor_values"] if self._other_type(name))
+        return frozenset(each for name in names for each in (name, self.names.get(name, name)))
 
     # -- nodes
 
@@ -103,7 +117,7 @@ class _Reading:
 
     def _type(self, name: str) -> Any:
         meta = self.module["graph"]["tensor_values"].get(name)
-        return None if meta is None else TYPES.get(meta["dtype"])
+        return None if meta is None else element_type(meta["dtype"])
 
     def _operand(self, name: str, inputs: list[str]) -> Operand:
         known = self.names.get(name, name)
@@ -133,7 +147,7 @@ class _Reading:
             case "as_int" | "as_bool" | "as_string":
                 return value
             case "as_scalar_type":
-                return TYPES.get(value) or Unusable(f"elements of type number {value}")
+                return element_type(value) or Unusable(f"elements of type number {value}")
             case "as_memory_format" | "as_layout" | "as_device":
                 return None
             case _:
@@ -161,15 +175,31 @@ class _Reading:
             name = wanted or place
             taken = {o.name for o in self.outputs}
             if name == place and name not in taken and name in tensors and name not in self._given():
-                self.outputs.append(GraphTensor(name, None, None))
+                self.outputs.append(self._output(name, value["name"]))
                 continue
             while name in tensors or name in taken or name in self._given():
                 name += "_out"
-            self.outputs.append(GraphTensor(name, None, None))
+            self.outputs.append(self._output(name, value["name"]))
             types = (self._type(value["name"]),)
             attributes = {ARGUMENTS: {"self": Operand(0)}, TYPES_OF_RESULTS: types}
             nodes.append(Node(f"result.{name}", IDENTITY, (place,), (name,), attributes))
         return nodes
+
+    def _output(self, name: str, value: str) -> GraphTensor:
+        other = self._other_type(value)
+        return GraphTensor(name, ElementType.FLOAT32 if other else None, None, other)
+
+    def _as_changed(self, results: Sequence[Node], now: Mapping[str, str]) -> Iterator[Node]:
+        """Yield nodes that give results, of tensors that were written into as what they became."""
+        for node in results:
+            yield replace(node, inputs=tuple(now.get(name, name) for name in node.inputs))
+        for place, output in enumerate(self.outputs):
+            written = now.get(output.name, output.name)
+            if written != output.name and not any(output.name in node.outputs for node in results):
+                name = f"{output.name}_new"
+                attributes = {ARGUMENTS: {"self": Operand(0)}, TYPES_OF_RESULTS: (self._type(output.name),)}
+                yield Node(f"result.{name}", IDENTITY, (written,), (name,), attributes)
+                self.outputs[place] = replace(output, name=name)
 
     def _given(self) -> set[str]:
         return {*self.constants, *self.unreadable, *(t.name for t in self.inputs)}

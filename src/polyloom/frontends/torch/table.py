@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polyloom.frontends.graph.context import Operation, Table
 from polyloom.frontends.graph.model import Node
+from polyloom.frontends.torch import bfloat16
 from polyloom.frontends.torch.operations import (
     elementwise,
     indexing,
@@ -18,6 +19,7 @@ from polyloom.frontends.torch.operations import (
 )
 
 OPERATIONS: Table = {
+    **bfloat16.OPERATIONS,
     **elementwise.OPERATIONS,
     **indexing.OPERATIONS,
     **linear.OPERATIONS,

@@ -6,13 +6,14 @@ when the graph was traced are numbers here: those of one call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from polyloom.frontends.graph.model import Graph, GraphTensor, Node
+from polyloom.frontends.graph.model import BFLOAT16, Graph, GraphTensor, Node
+from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
 from polyloom.ir.types import ElementType
 
@@ -38,7 +39,7 @@ def graph_of_traced(
                 reading.node(node)
     graph = Graph(
         name,
-        tuple(reading.nodes),
+        tuple(rounded(reading.nodes, reading.narrow)),
         tuple(reading.inputs),
         tuple(reading.outputs),
         reading.constants,
@@ -49,10 +50,14 @@ def graph_of_traced(
 
 @dataclass(frozen=True)
 class Result:
-    """A result of a graph by its name; ``is_number``: it is no tensor, but a size."""
+    """A result of a graph by its name.
+
+    ``is_number``: it is no tensor, but a size; ``is_bfloat``: it is bfloat16, and float32 in the program.
+    """
 
     name: str
     is_number: bool
+    is_bfloat: bool = False
 
 
 class _Reading:
@@ -64,6 +69,7 @@ class _Reading:
         self.constants: dict[str, Any] = {}
         self.unreadable: dict[str, str] = {}
         self.returned: list[Result | None] = []
+        self.narrow = frozenset(_narrow(module.graph.nodes))
 
     def input(self, name: str, shape: tuple[ElementType | None, tuple[int, ...]] | int) -> None:
         """Add a placeholder."""
@@ -77,7 +83,7 @@ class _Reading:
         if element_of(getattr(tensor, "dtype", None)) is None:
             self.unreadable[name] = "its elements have a type that tensor programs have not"
         else:
-            self.constants[name] = tensor.detach().cpu().numpy()
+            self.constants[name] = array_of(tensor)
 
     def node(self, node: Any) -> None:
         """Add a call of an operation."""
@@ -99,7 +105,9 @@ class _Reading:
             attributes = {ARGUMENTS: {"self": Operand(0)}, TYPES_OF_RESULTS: (kind,)}
             self.nodes.append(Node(f"result.{name}", "aten.alias", (_name(value),), (name,), attributes))
             self.outputs.append(GraphTensor(name, None, None))
-            self.returned.append(Result(name, is_number=not hasattr(seen, "dtype")))
+            self.returned.append(
+                Result(name, is_number=not hasattr(seen, "dtype"), is_bfloat=is_bfloat(seen))
+            )
 
     def _argument(self, value: Any, inputs: list[str]) -> Any:
         if _is_node(value):
@@ -120,11 +128,34 @@ class _Reading:
 
 
 def element_of(dtype: Any) -> ElementType | None:
-    """Return the element type of a type of PyTorch; None where the IR has none."""
+    """Return the element type of a type of PyTorch, of bfloat16 float32; None where the IR has none."""
+    name = str(dtype).removeprefix("torch.")
     try:
-        return ElementType(str(dtype).removeprefix("torch."))
+        return ElementType.FLOAT32 if name == BFLOAT16 else ElementType(name)
     except ValueError:
         return None
+
+
+def is_bfloat(tensor: Any) -> bool:
+    """Tell whether a tensor is bfloat16."""
+    return str(getattr(tensor, "dtype", "")) == f"torch.{BFLOAT16}"
+
+
+def array_of(tensor: Any) -> np.ndarray[Any, Any]:
+    """Return a tensor's elements, those of bfloat16 as float32."""
+    plain = tensor.detach().cpu()
+    found: np.ndarray[Any, Any] = (plain.float() if is_bfloat(tensor) else plain).numpy()
+    return found
+
+
+def _narrow(nodes: Any) -> Iterator[str]:
+    """Yield the names of values that are bfloat16."""
+    for node in nodes:
+        value = node.meta.get("val")
+        if isinstance(value, tuple | list):
+            yield from (f"{node.name}.{k}" for k, each in enumerate(value) if is_bfloat(each))
+        elif is_bfloat(value):
+            yield node.name
 
 
 def _is_node(value: Any) -> bool:

@@ -90,7 +90,7 @@ def _bounded(
     budget: _Budget,
 ) -> Bounded:
     arrays = initial_arrays(program, parameters, inputs)
-    run = _Run(arrays, {**dict.fromkeys(arrays), **errors}, budget)
+    run = _Run(arrays, {**dict.fromkeys(arrays), **errors}, budget, program.strict)
     with np.errstate(all="ignore"):
         carried_out(program.body, dict(parameters), run.leaf)
     bounds = {name: run.errors[name] for name in program.results}
@@ -113,6 +113,7 @@ class _Run:
     arrays: dict[str, NDArray]
     errors: Errors
     budget: _Budget
+    strict: bool
 
     def leaf(self, node: Leaf, names: Mapping[str, int]) -> None:
         match node:
@@ -120,7 +121,9 @@ class _Run:
                 self.budget.spend(prod(max(0, integer(e, names)) for e in extents))
                 run_with_errors(node, self.arrays, self.errors, names)
             case Nest():
-                run_nest_with_errors(node, self.arrays, self.errors, names, self.budget.spend)
+                run_nest_with_errors(
+                    node, self.arrays, self.errors, names, self.budget.spend, strict=self.strict
+                )
             case Copy(source=source, target=target):
                 self.arrays[target][...] = self.arrays[source]
                 error = self.errors[source]

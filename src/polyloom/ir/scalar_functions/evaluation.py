@@ -39,6 +39,22 @@ def erf(a: NDArray) -> NDArray:
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(a), dtype=np.float64)
 
 
+def to_bfloat16(a: NDArray) -> NDArray:
+    """Return floats rounded to bfloat16, to nearest even, as their own type; doubles by way of float32."""
+    with np.errstate(over="ignore"):
+        bits = np.ascontiguousarray(a, np.float32).view(np.uint32).reshape(a.shape)
+    even = (bits >> np.uint32(16)) & np.uint32(1)
+    rounded = ((bits + np.uint32(0x7FFF) + even) & np.uint32(0xFFFF0000)).view(np.float32)
+    with np.errstate(over="ignore"):
+        found: NDArray = np.where(np.isnan(a), a, rounded.astype(a.dtype))
+    return found
+
+
+def erfc(a: NDArray) -> NDArray:
+    """Return one less the error function of a float64 array, without cancellation."""
+    return np.asarray(np.frompyfunc(math.erfc, 1, 1)(a), dtype=np.float64)
+
+
 def divide_integers(a: NDArray, b: NDArray) -> NDArray:
     """Divide towards zero; by zero gives 0."""
     divisor = np.where(b == 0, np.ones_like(b), b)

@@ -9,7 +9,7 @@ from math import pi, sqrt
 
 import numpy as np
 
-from polyloom.ir.scalar_functions import error_rules, evaluation, known_values, sizes, spelling
+from polyloom.ir.scalar_functions import error_rules, evaluation, known_values, narrow, sizes, spelling
 from polyloom.ir.scalar_functions.evaluation import both_in_float64, in_float64
 from polyloom.ir.scalar_functions.function import (
     BinaryForm,
@@ -44,22 +44,25 @@ def _analysis(
     numpy: evaluation.OfOne,
     *,
     rounding: Rounding,
-    error: error_rules.OfOne,
-    known: known_values.OfOne,
-    size: sizes.OfOne,
-    of_positive: bool,
-    in_lair: bool,
-    c_names: tuple[str, ...],
-    opencl: Spelling,
-    wafer: str,
+    error: error_rules.OfOne = error_rules.monotone,
+    known: known_values.OfOne = known_values.never,
+    size: sizes.OfOne = sizes.same,
+    of_positive: bool = False,
+    in_lair: bool = False,
+    in_c: bool = True,
+    opencl: Spelling | None = None,
+    wafer: str = "",
 ) -> UnaryFunction:
-    """Return the row of a function of floats that devices compute in many steps; ``wafer``: its C for PEs."""
+    """Return the row of a function of floats that devices compute in many steps; ``wafer``: its C for PEs.
+
+    ``in_c``: whether C has it by this name, as OpenCL C does where ``opencl`` says nothing else.
+    """
     return UnaryFunction(
         name=name,
         notation=Notation.CALL,
         in_lair=in_lair,
-        c_names=c_names,
-        floats=UnaryForm(numpy=numpy, error=error, opencl=opencl),
+        c_names=(name,) if in_c else (),
+        floats=UnaryForm(numpy=numpy, error=error, opencl=opencl or Call(name, rounded=True)),
         integers=None,
         truths=None,
         rounding=rounding,
@@ -67,7 +70,9 @@ def _analysis(
         size=size,
         of_positive=of_positive,
         instructions=15.0,
-        wafer=OnWafer(spelling=Defined(name, ("a",), wafer, None), operations=32),
+        wafer=OnWafer(
+            spelling=Defined(name, ("a",), wafer or f"__builtin_{name}((double)a)", None), operations=32
+        ),
     )
 
 
@@ -164,52 +169,32 @@ class UnaryOp:
         "exp",
         in_float64(np.exp),
         rounding=library(3.0),
-        error=error_rules.monotone,
         known=at_zero(1),
         size=sizes.exponential,
-        of_positive=False,
         in_lair=True,
-        c_names=("exp",),
-        opencl=Call("exp", rounded=True),
-        wafer="__builtin_exp((double)a)",
     )
     LOG = _analysis(
         "log",
         in_float64(np.log),
         rounding=library(3.0),
-        error=error_rules.monotone,
-        known=known_values.never,
-        size=sizes.same,
         of_positive=True,
         in_lair=True,
-        c_names=("log",),
-        opencl=Call("log", rounded=True),
-        wafer="__builtin_log((double)a)",
     )
     SQRT = _analysis(
         "sqrt",
         np.sqrt,
         rounding=ROOT,
-        error=error_rules.monotone,
         known=at_zero(0),
-        size=sizes.same,
         of_positive=True,
         in_lair=True,
-        c_names=("sqrt",),
-        opencl=Call("sqrt", rounded=True),
-        wafer="__builtin_sqrt((double)a)",
     )
     RSQRT = _analysis(
         "rsqrt",
         in_float64(lambda a: 1 / np.sqrt(a)),
         rounding=library(2.0),
-        error=error_rules.monotone,
-        known=known_values.never,
-        size=sizes.same,
         of_positive=True,
         in_lair=True,
-        c_names=(),
-        opencl=Call("rsqrt", rounded=True),
+        in_c=False,
         wafer="1.0 / __builtin_sqrt((double)a)",
     )
     TANH = _analysis(
@@ -219,22 +204,16 @@ class UnaryOp:
         error=error_rules.steepest(1.0),
         known=at_zero(0),
         size=sizes.at_most_one,
-        of_positive=False,
         in_lair=True,
-        c_names=("tanh",),
-        opencl=Call("tanh", rounded=True),
-        wafer="__builtin_tanh((double)a)",
     )
     SIGMOID = _analysis(
         "sigmoid",
         in_float64(lambda a: 1 / (1 + np.exp(-a))),
         rounding=library(7.0),
         error=error_rules.steepest(0.25),
-        known=known_values.never,
         size=sizes.at_most_one,
-        of_positive=False,
         in_lair=True,
-        c_names=(),
+        in_c=False,
         opencl=Formula("sigmoid", "{one} / ({one} + {exp}(-a))"),
         wafer="1.0 / (1.0 + __builtin_exp(-(double)a))",
     )
@@ -245,11 +224,7 @@ class UnaryOp:
         error=error_rules.steepest(2 / sqrt(pi)),
         known=at_zero(0),
         size=sizes.at_most_one,
-        of_positive=False,
         in_lair=True,
-        c_names=("erf",),
-        opencl=Call("erf", rounded=True),
-        wafer="__builtin_erf((double)a)",
     )
     ABS = UnaryFunction(
         name="abs",
@@ -274,6 +249,7 @@ class UnaryOp:
     ROUND = _to_integers("round", np.rint, ("rint", "nearbyint"), "rint")
     """To the nearest integer, ties to even."""
     TRUNC = _to_integers("trunc", np.trunc, ("trunc",), "trunc")
+    BFLOAT16 = narrow.BFLOAT16
     SIN = _analysis(
         "sin",
         in_float64(np.sin),
@@ -281,11 +257,7 @@ class UnaryOp:
         error=error_rules.steepest(1.0),
         known=at_zero(0),
         size=sizes.at_most_one,
-        of_positive=False,
         in_lair=True,
-        c_names=("sin",),
-        opencl=Call("sin", rounded=True),
-        wafer="__builtin_sin((double)a)",
     )
     COS = _analysis(
         "cos",
@@ -294,11 +266,7 @@ class UnaryOp:
         error=error_rules.steepest(1.0),
         known=at_zero(1),
         size=sizes.at_most_one,
-        of_positive=False,
         in_lair=True,
-        c_names=("cos",),
-        opencl=Call("cos", rounded=True),
-        wafer="__builtin_cos((double)a)",
     )
     TAN = _analysis(
         "tan",
@@ -306,38 +274,20 @@ class UnaryOp:
         rounding=library(5.0),
         error=error_rules.tangent,
         known=at_zero(0),
-        size=sizes.same,
-        of_positive=False,
         in_lair=True,
-        c_names=("tan",),
-        opencl=Call("tan", rounded=True),
-        wafer="__builtin_tan((double)a)",
     )
     ASIN = _analysis(
         "asin",
         in_float64(np.arcsin),
         rounding=library(4.0),
-        error=error_rules.monotone,
         known=at_zero(0),
-        size=sizes.same,
-        of_positive=False,
         in_lair=True,
-        c_names=("asin",),
-        opencl=Call("asin", rounded=True),
-        wafer="__builtin_asin((double)a)",
     )
     ACOS = _analysis(
         "acos",
         in_float64(np.arccos),
         rounding=library(4.0),
-        error=error_rules.monotone,
-        known=known_values.never,
-        size=sizes.same,
-        of_positive=False,
         in_lair=True,
-        c_names=("acos",),
-        opencl=Call("acos", rounded=True),
-        wafer="__builtin_acos((double)a)",
     )
     ATAN = _analysis(
         "atan",
@@ -345,90 +295,69 @@ class UnaryOp:
         rounding=library(5.0),
         error=error_rules.steepest(1.0),
         known=at_zero(0),
-        size=sizes.same,
-        of_positive=False,
         in_lair=True,
-        c_names=("atan",),
-        opencl=Call("atan", rounded=True),
-        wafer="__builtin_atan((double)a)",
     )
     SINH = _analysis(
         "sinh",
         in_float64(np.sinh),
         rounding=library(4.0),
-        error=error_rules.monotone,
         known=at_zero(0),
         size=sizes.exponential,
-        of_positive=False,
         in_lair=True,
-        c_names=("sinh",),
-        opencl=Call("sinh", rounded=True),
-        wafer="__builtin_sinh((double)a)",
     )
     COSH = _analysis(
         "cosh",
         in_float64(np.cosh),
         rounding=library(4.0),
-        error=error_rules.monotone,
         known=at_zero(1),
         size=sizes.exponential,
-        of_positive=False,
         in_lair=True,
-        c_names=("cosh",),
-        opencl=Call("cosh", rounded=True),
-        wafer="__builtin_cosh((double)a)",
     )
     EXP2 = _analysis(
         "exp2",
         in_float64(np.exp2),
         rounding=library(3.0),
-        error=error_rules.monotone,
         known=at_zero(1),
         size=sizes.exponential,
-        of_positive=False,
-        in_lair=False,
-        c_names=("exp2",),
-        opencl=Call("exp2", rounded=True),
-        wafer="__builtin_exp2((double)a)",
     )
     LOG2 = _analysis(
         "log2",
         in_float64(np.log2),
         rounding=library(3.0),
-        error=error_rules.monotone,
-        known=known_values.never,
-        size=sizes.same,
         of_positive=True,
-        in_lair=False,
-        c_names=("log2",),
-        opencl=Call("log2", rounded=True),
-        wafer="__builtin_log2((double)a)",
     )
     LOG10 = _analysis(
         "log10",
         in_float64(np.log10),
         rounding=library(3.0),
-        error=error_rules.monotone,
-        known=known_values.never,
-        size=sizes.same,
         of_positive=True,
-        in_lair=False,
-        c_names=("log10",),
-        opencl=Call("log10", rounded=True),
-        wafer="__builtin_log10((double)a)",
     )
     CBRT = _analysis(
         "cbrt",
         in_float64(np.cbrt),
         rounding=library(2.0),
-        error=error_rules.monotone,
         known=at_zero(0),
-        size=sizes.same,
-        of_positive=False,
-        in_lair=False,
-        c_names=("cbrt",),
-        opencl=Call("cbrt", rounded=True),
-        wafer="__builtin_cbrt((double)a)",
+    )
+    LOG1P = _analysis(
+        "log1p",
+        in_float64(np.log1p),
+        rounding=library(2.0),
+        known=at_zero(0),
+    )
+    EXPM1 = _analysis(
+        "expm1",
+        in_float64(np.expm1),
+        rounding=library(3.0),
+        known=at_zero(0),
+        size=sizes.exponential,
+    )
+    ERFC = _analysis(
+        "erfc",
+        in_float64(evaluation.erfc),
+        rounding=library(16.0),
+        error=error_rules.steepest(2 / sqrt(pi)),
+        known=at_zero(1),
+        size=lambda size: 2.0,
     )
     COMPLEMENT = UnaryFunction(
         name="~",

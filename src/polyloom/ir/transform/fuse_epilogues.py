@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyloom.ir.expressions import walk
-from polyloom.ir.host import Buffer, HostNode, HostProgram, MdHom, Order, Role, uses
+from polyloom.ir.host import Buffer, HostNode, HostProgram, Index, MdHom, Order, Role, uses
 from polyloom.ir.transform.flatten_dimensions import with_fewer_dimensions, without_single_points
 from polyloom.ir.transform.fuse_maps import with_finish, with_term
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.written_elements import verify_writes
-from polyloom.polyhedra.loops.tree import Branch, Loop, leaves_in
+from polyloom.polyhedra.loops.tree import Branch, Loop, Number, leaves_in
 
 MOST_PARTS = 256
 """How long the scalar functions of an md_hom may get: who reads a result twice has what made it twice."""
@@ -95,7 +95,7 @@ class _Joiner:
             return None
         a, b = without_single_points(before), without_single_points(node)
         for made, alone in self._choices(a, b):
-            if made is not None and _length(made) <= MOST_PARTS and self._rank(made) <= self._rank(alone):
+            if made is not None and _length(made) <= MOST_PARTS and self._is_no_loss(made, alone):
                 verify_writes((before, node), (made,), self.passing)
                 return replace(made, name=node.name, span=node.span)
         return None
@@ -107,8 +107,19 @@ class _Joiner:
         if _is_map(a):
             yield with_term(a, b, self.passing), b
 
-    def _rank(self, hom: MdHom) -> int:
-        return len(with_fewer_dimensions(hom, self.buffers)[0].extents)
+    def _is_no_loss(self, made: MdHom, alone: MdHom) -> bool:
+        """Whether loops are as few as before, or those of a reduction have rows of results as long."""
+        after, before = (with_fewer_dimensions(hom, self.buffers)[0] for hom in (made, alone))
+        is_fewer = len(after.extents) <= len(before.extents)
+        return is_fewer or (made.terms == alone.terms and _row(after) >= _row(before) > 1)
+
+
+def _row(hom: MdHom) -> int:
+    """Return how many neighbours among its results a dimension of an md_hom goes through; 0: not known."""
+    index = hom.outputs[0].indices[-1]
+    along = [d for d, c in enumerate(index.coefficients) if c] if isinstance(index, Index) else []
+    extents = [n.value for d in along if isinstance(n := hom.extents[d], Number)]
+    return extents[0] if len(extents) == len(along) == 1 else 0
 
 
 def _is_map(node: MdHom) -> bool:

@@ -9,10 +9,10 @@ the others are as the first run left them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from polyloom.ir.expressions import Constant
-from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Order, Role, uses
+from polyloom.ir.host import Buffer, HostNode, HostProgram, Index, MdHom, Order, Role, View, uses
 
 
 def hoisted_fills(program: HostProgram) -> frozenset[MdHom]:
@@ -23,6 +23,32 @@ def hoisted_fills(program: HostProgram) -> frozenset[MdHom]:
             users.setdefault(name, []).append(place)
     fills = [node for node in program.body if isinstance(node, MdHom) and _is_fill(node)]
     return frozenset(node for node in fills if _is_invariant(node, program, users[node.outputs[0].buffer]))
+
+
+def alike(body: Sequence[HostNode], fills: Collection[MdHom], program: HostProgram) -> list[list[Buffer]]:
+    """Return the buffers that ``fills`` store to and ``body`` writes anew, in groups that may share memory.
+
+    Buffers of a group have the same elements left as they were filled, by the same constant.
+    """
+    filled = {fill.outputs[0].buffer: fill for fill in fills}
+    groups: dict[object, list[Buffer]] = {}
+    for node in body:
+        for view in node.outputs if isinstance(node, MdHom) else ():
+            if isinstance(node, MdHom) and view.buffer in filled:
+                buffer = program.buffer(view.buffer)
+                same = buffer.shape, buffer.type, filled[view.buffer].terms, _elements(node, view)
+                groups.setdefault(same, []).append(buffer)
+    return list(groups.values())
+
+
+def _elements(node: MdHom, view: View) -> object:
+    """Return what two stores have in common only where they store to the same elements."""
+    if node.guard is not None or node.written is not None:
+        return node
+    axes = [(i.offset, [d for d, c in enumerate(i.coefficients) if c], i) for i in view.affine]
+    order = list(dict.fromkeys(d for _, dimensions, _ in axes for d in dimensions))
+    steps = [tuple((order.index(d), i.coefficients[d]) for d in along) for _, along, i in axes]
+    return tuple(node.extents[d] for d in order), tuple(steps), tuple(offset for offset, _, _ in axes)
 
 
 def _is_invariant(node: MdHom, program: HostProgram, users: Sequence[int]) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import platform
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -41,22 +42,98 @@ class Unit:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def shared_object(unit: Unit, compiler: CCompiler, *, workers: int = 1, seconds: float = SECONDS) -> Path:
-    """Return a shared object of C files, built unless it is kept already; up to ``workers`` at a time.
+@dataclass(frozen=True)
+class Builder:
+    """A compiler with its flags for this processor; ``seconds``: that it may take for each file.
 
-    ``seconds``: that the compiler may take for each.
+    What it builds is kept. Errors of all its methods: ``native-build``, ``file-unwritable``.
+    """
+
+    compiler: CCompiler
+    flags: tuple[str, ...]
+    headers: tuple[tuple[str, str], ...] = ()
+    seconds: float = SECONDS
+
+    def shared(self, files: Sequence[str], objects: Objects) -> Path:
+        """Return a shared object of C files; ``objects``: that of each, where there are several."""
+
+        def build() -> bytes:
+            with self._work(files if len(files) == 1 else ()) as work:
+                sources = ["unit.c"] if len(files) == 1 else list(map(str, objects.all(files)))
+                self._run((*self.flags, "-shared", *sources, "-o", "whole.so", "-lm", "-pthread"), work)
+                return (work / "whole.so").read_bytes()
+
+        return kept(object_folder(), f"{self._key(files)}.so", build)
+
+    def object(self, file: str) -> Path:
+        """Return the object of a C file."""
+
+        def build() -> bytes:
+            with self._work([file]) as work:
+                self._run((*self.flags, "-c", "unit.c", "-o", "unit.o"), work)
+                return (work / "unit.o").read_bytes()
+
+        return kept(object_folder(), f"{self._key([file])}.o", build)
+
+    def _key(self, files: Sequence[str]) -> str:
+        headers = (text for pair in self.headers for text in pair)
+        return _digest([*identity(self.compiler), *self.flags, *files, *headers])
+
+    @contextmanager
+    def _work(self, files: Sequence[str]) -> Iterator[Path]:
+        with work_folder() as work:
+            for name, text in (*self.headers, *(("unit.c", text) for text in files)):
+                (work / name).write_text(text, encoding="utf-8")
+            yield work
+
+    def _run(self, words: Sequence[str], work: Path) -> None:
+        _run(self.compiler, words, work, self.seconds)
+
+
+class Objects:
+    """Objects of C files, up to ``workers`` of them built at a time, each once."""
+
+    def __init__(self, builder: Builder, workers: int) -> None:
+        self._builder, self._pool = builder, ThreadPoolExecutor(max(1, workers))
+        self._begun: dict[str, Future[Path]] = {}
+
+    def begin(self, file: str) -> None:
+        """Begin to build an object."""
+        if file not in self._begun:
+            self._begun[file] = self._pool.submit(self._builder.object, file)
+
+    def all(self, files: Sequence[str]) -> list[Path]:
+        """Return the objects of files."""
+        for file in files:
+            self.begin(file)
+        return [self._begun[file].result() for file in files]
+
+    def __enter__(self) -> Objects:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+def builder_of(
+    compiler: CCompiler,
+    flags: Sequence[str] = (),
+    headers: tuple[tuple[str, str], ...] = (),
+    seconds: float = SECONDS,
+) -> Builder:
+    """Return a compiler with all flags. Errors: ``native-build``."""
+    every = (*compiler.flags, *FLAGS, *_processor_options(compiler), *flags)
+    return Builder(compiler, every, headers, seconds)
+
+
+def shared_object(unit: Unit, compiler: CCompiler, *, workers: int = 1) -> Path:
+    """Return a shared object of C files, built unless it is kept already; up to ``workers`` at a time.
 
     Errors: ``native-build``, ``file-unwritable``.
     """
-    folder = object_folder()
-    flags = (*compiler.flags, *FLAGS, *_processor_options(compiler), *unit.flags)
-    key = _digest([*identity(compiler), *flags, *unit.files, *(t for pair in unit.headers for t in pair)])
-
-    def build() -> bytes:
-        with work_folder() as work:
-            return _built(unit, compiler, flags, work, workers, seconds)
-
-    return kept(folder, f"{key}.so", build)
+    builder = builder_of(compiler, unit.flags, unit.headers)
+    with Objects(builder, workers) as objects:
+        return builder.shared(unit.files, objects)
 
 
 def object_folder() -> Path:
@@ -67,7 +144,7 @@ def object_folder() -> Path:
     trimmed = folder / "trimmed"
     if not trimmed.exists() or time.time() - trimmed.stat().st_mtime > KEPT_SECONDS / 30:
         trimmed.touch()
-        for path in folder.glob("*.so"):
+        for path in (*folder.glob("*.so"), *folder.glob("*.o")):
             if path.stat().st_mtime < time.time() - KEPT_SECONDS:
                 path.unlink(missing_ok=True)
     return folder
@@ -78,24 +155,6 @@ def _digest(texts: Sequence[str]) -> str:
     for text in texts:
         digest.update(len(text).to_bytes(8, "little") + text.encode())
     return digest.hexdigest()[:40]
-
-
-def _built(
-    unit: Unit, compiler: CCompiler, flags: Sequence[str], work: Path, workers: int, seconds: float
-) -> bytes:
-    for name, text in unit.headers:
-        (work / name).write_text(text, encoding="utf-8")
-    sources = []
-    for k, text in enumerate(unit.files):
-        sources.append(f"unit{k}.c")
-        (work / sources[-1]).write_text(text, encoding="utf-8")
-    if len(sources) > 1:
-        commands = [(*flags, "-c", source, "-o", f"{source}.o") for source in sources]
-        with ThreadPoolExecutor(max(1, workers)) as pool:
-            list(pool.map(lambda words: _run(compiler, words, work, seconds), commands))
-        sources = [f"{source}.o" for source in sources]
-    _run(compiler, (*flags, "-shared", *sources, "-o", "whole.so", "-lm", "-pthread"), work, seconds)
-    return (work / "whole.so").read_bytes()
 
 
 def _run(compiler: CCompiler, words: Sequence[str], work: Path, seconds: float = SECONDS) -> None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from polyloom.c_compilers import CCompiler
-from polyloom.mdh.native.build import SECONDS, Unit, shared_object
+from polyloom.mdh.native.build import SECONDS, Objects, builder_of
 from polyloom.mdh.native.team import Call, available_threads, load_library, team, team_library
-from polyloom.mdh.print.c_source import c_text
+from polyloom.mdh.print.c_source import Reader, c_text
 from polyloom.mdh.tree.nodes import Function
 from polyloom.mdh.tree.trips import is_parallel
 
 CHARACTERS = 40_000
-"""Of emitted C in one file; what is longer is built in several files, at the same time."""
+"""Of emitted C in one file; of what is longer, several are built at a time, while others are printed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,11 @@ def built(function: Function, compiler: CCompiler, threads: int, *, seconds: flo
 
     ``seconds``: that the compiler may take for each file.
     """
-    text = c_text(function, shares=True)
-    number = 1 + sum(len(part.text) for part in text.parts) // CHARACTERS
     contraction = "fast" if function.contracted else "off"
-    unit = Unit(text.files(number), (f"-ffp-contract={contraction}",))
-    library = shared_object(unit, compiler, workers=available_threads(), seconds=seconds)
+    builder = builder_of(compiler, (f"-ffp-contract={contraction}",), seconds=seconds)
+    with Objects(builder, available_threads()) as objects:
+        text = c_text(function, shares=True, reader=Reader(CHARACTERS, objects.begin))
+        library = builder.shared(text.files(CHARACTERS), objects)
     parameters = tuple(p.name for p in function.parameters)
     used = threads if any(map(is_parallel, function.body)) else 1
     return loaded(text.name, parameters, library, team_library(compiler), used)

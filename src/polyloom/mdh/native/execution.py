@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import prod
 from threading import RLock
@@ -14,23 +15,26 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation.inputs import shape_of
-from polyloom.ir.host import Buffer, HostProgram, MdHom, Role, uses
+from polyloom.ir.host import Buffer, HostNode, HostProgram, MdHom, Role, uses
 from polyloom.ir.transform.join_maps import joined_maps
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.asked import proved
-from polyloom.mdh.lowering.constants.at_load import fixed_nodes, packed
+from polyloom.mdh.lowering.constants.at_load import Packed, fixed_nodes, packed
 from polyloom.mdh.lowering.constants.constant_terms import constant_terms_apart
+from polyloom.mdh.lowering.invariant_fills import alike, hoisted_fills
+from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vectors
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.rows import rows_of
 from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps
 from polyloom.mdh.lowering.team_loops import for_a_team
 from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.lowering.time_tiles.choose import in_tiles, with_time_tiles
+from polyloom.mdh.lowering.time_tiles.wavefronts import with_wavefronts
 from polyloom.mdh.native.device import NativeDevice
 from polyloom.mdh.native.entry import Entry, built
-from polyloom.mdh.native.local_memory import shared_places
+from polyloom.mdh.native.local_memory import Span, shared_places, spans_of
 from polyloom.mdh.native.team import Call
 from polyloom.mdh.runtime.arguments import Bound
 from polyloom.mdh.runtime.arrays import DeviceArray, is_usable
@@ -69,11 +73,13 @@ def tree_of(
     """Return the loops of a program under its schedules, before they are written out for a printer."""
     tiled = with_time_tiles(program, device)
     choose = in_tiles(tiled, schedules)
-    program = after_pass("the fusion of sweeps", fused_sweeps(tiled.program, device))
+    program = after_pass("the tiling of wavefronts", with_wavefronts(tiled.program, device))
+    program = after_pass("the fusion of sweeps", fused_sweeps(program, device))
     program = after_pass("the joining of maps", joined_maps(program))
     rows = rows_of(program)
     lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)
-    tree = for_a_team(program_tree(program, lower, rows.reshaped, marked=marked))
+    tree = program_tree(program, lower, rows.reshaped, marked=marked)
+    tree = for_a_team(recurrences_in_vectors(tree, device.vector_bytes))
     return proved(program, without_needless_barriers(tree))
 
 
@@ -167,6 +173,8 @@ class NativeExecutable:
             b.name for b in program.buffers if b.name in constants and b.role is Role.INPUT
         )
         self.lock = RLock()
+        self.valid = np.ones(1, np.int64)
+        """1 until what was built is forgotten, which makes it another array."""
         self._prepared: dict[tuple[bool, tuple[tuple[str, int], ...]], Prepared] = {}
 
     def known_sizes(self) -> list[dict[str, int]]:
@@ -176,6 +184,8 @@ class NativeExecutable:
 
     def forget(self) -> None:
         """Forget what was built."""
+        self.valid[0] = 0
+        self.valid = np.ones(1, np.int64)
         self._prepared.clear()
 
     def tree(self, parameters: Mapping[str, int]) -> Function:
@@ -201,7 +211,9 @@ class NativeExecutable:
         special = after_pass("specialisation", specialise(self.program, parameters))
         at_the_end("specialisation", special)
         special = constant_terms_apart(special, self.constants)
-        before, constants = fixed_nodes(special, self.constants)
+        alone, constants = fixed_nodes(special, self.constants)
+        fills = hoisted_fills(special)
+        before = [node for node in special.body if node in {*alone, *fills}]
         marked = (replace(b, constant=b.name in constants) for b in special.buffers)
         special = replace(special, buffers=tuple(marked))
         each = tuple(node for node in special.body if all(node is not other for other in before))
@@ -209,21 +221,17 @@ class NativeExecutable:
         function = function_of(replace(special, body=each), schedules, model, marked=timed)
         load = function_of(replace(special, body=tuple(before)), schedules, model)
         split = packed(function, load, constants)
-        entry = built(split.function, self.device.compiler, self.device.threads)
+        with ThreadPoolExecutor(2) as beside:  # nobody waits for the compiler of another one
+            loading = beside.submit(self._loading, split.load)
+            memory = beside.submit(_local_memory, special, split, before, alike(each, fills, special))
+            entry = built(split.function, self.device.compiler, self.device.threads)
         shapes = {b.name: shape_of(b, {}) for b in special.buffers}
-        fixed = uses(before).written
-        passing = [b for b in special.buffers if b.role is Role.LOCAL and b.name not in fixed]
-        kept = _in_one_memory(split.function, passing)
-        kept |= {b.name: _memory(shapes[b.name], b.type.dtype) for b in special.buffers if b.name in fixed}
-        for parameter in split.function.parameters:
-            if parameter.name in split.names:
-                kept[parameter.name] = _memory(_numbers(parameter.shape), parameter.type.dtype)
         prepared = Prepared(
             entry=entry,
             call=entry.call([0] * len(split.function.parameters)),
-            kept=kept,
+            kept=memory.result(),
             shapes=shapes,
-            loading=self._loading(split.load),
+            loading=loading.result(),
             nodes=_marked(function),
         )
         for k, place in enumerate(prepared.addresses({})):
@@ -272,11 +280,32 @@ class NativeExecutable:
         return Execution({name: arrays[name] for name in results}, timing, tuple(events))
 
 
-def _in_one_memory(function: Function, buffers: Sequence[Buffer]) -> dict[str, NDArray]:
+def _local_memory(
+    program: HostProgram, split: Packed, before: Sequence[HostNode], groups: Sequence[Sequence[Buffer]]
+) -> dict[str, NDArray]:
+    """Return the memory of all local arrays. ``groups``: of those of a group each takes what others leave.
+
+    ``before``: nodes that have run before, and whose results stay. Errors: ``memory``.
+    """
+    spans, fixed = spans_of(split.function), uses(before).written
+    passing = [b for b in program.buffers if b.role is Role.LOCAL and b.name not in fixed]
+    kept = _in_one_memory(spans, passing)
+    for buffer in program.buffers:
+        if buffer.name in fixed:
+            kept[buffer.name] = _memory(shape_of(buffer, {}), buffer.type.dtype)
+    for group in groups:
+        kept |= _in_one_memory(spans, group)
+    for parameter in split.function.parameters:
+        if parameter.name in split.names:
+            kept[parameter.name] = _memory(_numbers(parameter.shape), parameter.type.dtype)
+    return kept
+
+
+def _in_one_memory(spans: Mapping[str, Span], buffers: Sequence[Buffer]) -> dict[str, NDArray]:
     """Return arrays for local buffers that a run fills anew. Errors: ``memory``."""
     shapes = {b.name: shape_of(b, {}) for b in buffers}
     sizes = {b.name: prod(shapes[b.name]) * b.type.size for b in buffers}
-    places = shared_places(function, sizes, LINE)
+    places = shared_places(spans, sizes, LINE)
     room = _memory((places.size,), np.dtype(np.uint8))
     return {
         b.name: room[at : at + sizes[b.name]].view(b.type.dtype).reshape(shapes[b.name])

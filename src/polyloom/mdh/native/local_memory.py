@@ -8,7 +8,7 @@ the papers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from polyloom.mdh.tree.nodes import Code, For, Function, Mark, Statement
@@ -16,6 +16,10 @@ from polyloom.mdh.tree.rewrite import arrays_used
 from polyloom.mdh.tree.trips import is_parallel
 
 Bytes = Mapping[str, int]
+
+
+Span = tuple[int, int]
+"""The first and the last step that speak of an array."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +30,13 @@ class Places:
     size: int
 
 
-def shared_places(function: Function, sizes: Bytes, line: int) -> Places:
+def shared_places(spans: Mapping[str, Span], sizes: Bytes, line: int) -> Places:
     """Return places for the arrays in ``sizes``, parameters whose elements are of no use between two runs.
 
     Two of them overlap only where no step that all threads have finished, before another one begins, speaks
     of one while the other holds something. ``line``: what places are multiples of.
     """
-    spans = _spans(function, sizes)
+    spans = {name: span for name, span in spans.items() if name in sizes}
     placed: dict[str, int] = {}
     for name in sorted(spans, key=lambda n: (-sizes[n], spans[n])):
         others = sorted((placed[o], placed[o] + sizes[o]) for o in placed if _meet(spans[name], spans[o]))
@@ -45,19 +49,16 @@ def shared_places(function: Function, sizes: Bytes, line: int) -> Places:
     return Places(placed, max((at + sizes[name] for name, at in placed.items()), default=0))
 
 
-Span = tuple[int, int]
-"""The first and the last step that speak of an array."""
-
-
 def _meet(a: Span, b: Span) -> bool:
     return a[0] <= b[1] and b[0] <= a[1]
 
 
-def _spans(function: Function, names: Collection[str]) -> dict[str, Span]:
+def spans_of(function: Function) -> dict[str, Span]:
+    """Return the steps between which each array is spoken of."""
     views = {view.name: view.parameter for view in function.reshaped}
     found: dict[str, Span] = {}
     for step, code in enumerate(_steps(function.body)):
-        for used in {views.get(name, name) for name in arrays_used(code)} & set(names):
+        for used in {views.get(name, name) for name in arrays_used(code)}:
             found[used] = (found.get(used, (step, step))[0], step)
     return found
 

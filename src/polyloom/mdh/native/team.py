@@ -44,10 +44,10 @@ def team(threads: int, shared: Path) -> Team:
 
 @cache
 def team_library(compiler: CCompiler) -> Path:
-    """Return the shared object of ``team.c``. Errors: ``native-build``."""
-    text = (files(__package__) / "team.c").read_text(encoding="utf-8")
+    """Return the shared object of ``team.c`` and ``calls.c``. Errors: ``native-build``."""
+    texts = tuple((files(__package__) / name).read_text(encoding="utf-8") for name in ("team.c", "calls.c"))
     header = f"#include <stdint.h>\n\n{TEAM}"
-    return shared_object(Unit((text,), headers=(("team.h", header),)), compiler)
+    return shared_object(Unit(texts, headers=(("team.h", header),)), compiler)
 
 
 def load_library(path: Path) -> ctypes.CDLL:

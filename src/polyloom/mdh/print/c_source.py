@@ -17,7 +17,7 @@ Not in the papers: the tree, and its C.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
@@ -50,8 +50,9 @@ from polyloom.mdh.tree.nodes import (
     LetInteger,
     Mark,
     Statement,
+    Store,
 )
-from polyloom.mdh.tree.rewrite import arrays_used, declared_in, integers_used, loads_of
+from polyloom.mdh.tree.rewrite import arrays_used, declared_in, integers_used, loads_of, walk
 from polyloom.mdh.tree.trips import is_parallel, nested_groups, trip_count
 from polyloom.polyhedra.loops.tree import Name, Number, product_of
 
@@ -59,15 +60,33 @@ WIDEST = 110
 """Characters of a line."""
 
 
-def gcc_pragma(*, strict: bool) -> str:
-    """Return what gcc is told in a file, as one line: what its version 12 does wrong is left undone.
+def gcc_pragma(*, strict: bool, keeps: bool = True) -> str:
+    """Return what gcc is told in a file, by lines: what its version 12 does wrong or badly is left undone.
 
     Vectors of statements side by side lose conversions (``(double)(float)x`` is ``x``) and have elements from
     wrong places; vectors of loops add ``s += x[i + 1]; s += x[i];`` in the order of the subscripts.
+    Registers are shared out loop by loop (``ira-region=all``): else what a loop outside holds stays in some,
+    and the vectors of an innermost loop are on the stack.
+    Vectors that it ``keeps`` for the next iteration (predictive commoning) are more than registers hold.
     """
     more = ', "fp-contract=off", "no-tree-loop-vectorize"' if strict else ""
-    return f'#pragma GCC optimize("no-tree-slp-vectorize"{more})'
+    kept = "" if keeps else '#pragma GCC optimize("no-predictive-commoning")\n'
+    return f'{kept}#pragma GCC optimize("no-tree-slp-vectorize", "ira-region=all"{more})'
 
+
+def carries_values(code: Code) -> bool:
+    """Return whether a loop loads, in scalars, what its iterations before stored: registers may keep it."""
+    return any(
+        store.array in {load.array for load in loads_of(store) if load.subscripts != store.subscripts}
+        for loop in walk(code)
+        if isinstance(loop, For) and loop.kind is Kind.SEQUENTIAL
+        for store in loop.body
+        if isinstance(store, Store)
+    )
+
+
+MOST_ALONE = 8
+"""Loops in turn that are one function; where there are more, as where weights are packed, each is one."""
 
 _TAKEN = (
     "team",
@@ -130,15 +149,35 @@ class CText:
         """Everything as one file."""
         return _file([*map(_static, self.parts), self.entry], around=self.around)
 
-    def files(self, number: int) -> tuple[str, ...]:
-        """Return files that together are the whole, about equally long; fewer where there is little."""
-        shares: list[list[CFunction]] = [[] for _ in range(max(1, min(number, len(self.parts))))]
-        for part in sorted(self.parts, key=lambda part: len(part.text), reverse=True):
-            min(shares, key=lambda share: sum(len(other.text) for other in share)).append(part)
-        if len(shares) == 1:
+    def files(self, characters: int) -> tuple[str, ...]:
+        """Return files that together are the whole: one, or such that end where they have ``characters``."""
+        full, rest = _full(self.parts, characters)
+        if not full:
             return (self.whole,)
+        shares = [*full, rest] if rest else full
         parts = [_file(share, around=self.around) for share in shares]
         return (*parts, _file([self.entry], [part.head for part in self.parts], self.around))
+
+
+def _full(
+    parts: Sequence[CFunction], characters: int
+) -> tuple[list[Sequence[CFunction]], Sequence[CFunction]]:
+    """Return the parts of each file that has enough of them, and those that are left."""
+    full, begin, length = list[Sequence[CFunction]](), 0, 0
+    for k, part in enumerate(parts):
+        length += len(part.text)
+        if length >= characters:
+            full.append(parts[begin : k + 1])
+            begin, length = k + 1, 0
+    return full, parts[begin:]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who wants the files of ``characters`` while others are printed."""
+
+    characters: int
+    read: Callable[[str], None]
 
 
 def c_file(functions: Sequence[CText], around: Around) -> str:
@@ -159,7 +198,7 @@ def c_source(function: Function) -> str:
     return c_text(function).whole
 
 
-def c_text(function: Function, *, shares: bool = False) -> CText:
+def c_text(function: Function, *, shares: bool = False, reader: Reader | None = None) -> CText:
     """Return a function in C, part by part; ``shares``: parts that differ in names alone are one function."""
     name = c_names([function.name], ())[function.name]
     taken = (*_TAKEN, *_COUNTS, name, *(f"{function.name}_{k}" for k in range(1000)))
@@ -177,13 +216,19 @@ def c_text(function: Function, *, shares: bool = False) -> CText:
         same = scope.variables[view.parameter]
         variable = replace(same, text=names[view.name], shape=view.shape, memory=same.text)
         scope = scope.with_variable(view.name, variable)
-    printer = _Entry(name, frozenset(function.integers), {} if shares else None)
+    pragma = gcc_pragma(strict=not function.contracted, keeps=carries_values(function.body))
+    around = Around(before=f"#if defined(__GNUC__) && !defined(__clang__)\n{pragma}\n#endif\n\n")
+    printer = _Entry(
+        name=name,
+        integers=frozenset(function.integers),
+        shared={} if shares else None,
+        around=around,
+        reader=reader,
+    )
     body = list(printer.block(function.body, scope, is_whole=True))
     head = f"void {name}(struct team *team, int64_t me, void *const *arrays, const int64_t *integers)"
     scope.needs.definitions[TEAM] = None
     entry = CFunction(name, head, (*_arguments(function, scope), *body), scope.needs)
-    pragma = gcc_pragma(strict=not function.contracted)
-    around = Around(before=f"#if defined(__GNUC__) && !defined(__clang__)\n{pragma}\n#endif\n\n")
     return CText(name, tuple(printer.parts), entry, around)
 
 
@@ -252,7 +297,7 @@ def _all_names(function: Function) -> Iterator[str]:
     yield from declared_in(function.body)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Entry:
     """Prints what every thread runs, and collects the parts that it calls."""
 
@@ -261,7 +306,20 @@ class _Entry:
     """Integers that are known where the printer is."""
     shared: dict[str, str] | None = None
     """The names of parts by their texts without names; None: every part is a function of its own."""
+    around: Around = field(default_factory=Around)
+    reader: Reader | None = None
     parts: list[CFunction] = field(default_factory=list)
+    unread: list[CFunction] = field(default_factory=list)
+    """Parts of a file that has not been read."""
+
+    def _add(self, part: CFunction) -> None:
+        self.parts.append(part)
+        if self.reader is not None:
+            self.unread.append(part)
+            full, rest = _full(self.unread, self.reader.characters)
+            self.unread = [*rest]
+            for share in full:
+                self.reader.read(_file(share, around=self.around))
 
     def block(self, code: Code, scope: Scope, *, is_whole: bool = False) -> Iterator[str]:
         """Yield the lines of a block that every thread runs.
@@ -340,10 +398,15 @@ class _Entry:
 
     def _alone(self, code: Code, scope: Scope) -> Iterator[str]:
         """Yield what the first thread does while others wait."""
-        inside = scope.apart()
-        lines = list(block_lines(code, inside))
-        yield "if (me == 0)"
-        yield f"    {self._part(lines, inside, scope)};"
+        calls = []
+        for piece in _in_pieces(code):
+            inside = scope.apart()
+            lines = list(block_lines(piece, inside))
+            calls.append(f"{self._part(lines, inside, scope)};")
+        if len(calls) == 1:
+            yield from ("if (me == 0)", f"    {calls[0]}")
+        else:
+            yield from ("if (me == 0) {", *indented(calls), "}")
 
     def _shared(self, loop: For, scope: Scope) -> Iterator[str]:
         """Yield a parallel loop, with those right inside it, shared out."""
@@ -373,7 +436,7 @@ class _Entry:
         integers = sorted(self.integers & inside.needs.names)
         given = "".join(f", int64_t {scope.names[n]}" for n in integers)
         head = f"int64_t {name}(int64_t point{given})"
-        self.parts.append(CFunction(name, head, tuple(lines), inside.needs))
+        self._add(CFunction(name, head, tuple(lines), inside.needs))
         return share_lines(loops, f"{name}(point{''.join(f', {scope.names[n]}' for n in integers)})", scope)
 
     def _part(
@@ -398,8 +461,14 @@ class _Entry:
         if self.shared is not None:
             name = self.shared.setdefault(_without_names([parameters, *lines], scope), name)
         if all(part.name != name for part in self.parts):
-            self.parts.append(CFunction(name, f"void {name}({parameters})", tuple(lines), inside.needs))
+            self._add(CFunction(name, f"void {name}({parameters})", tuple(lines), inside.needs))
         return f"{name}({', '.join(value for _, value in (*given, *arrays))})"
+
+
+def _in_pieces(code: Code) -> Sequence[Code]:
+    """Return code in pieces that become functions: a compiler's time grows with a function's square."""
+    declares = any(isinstance(statement, Let | LetInteger | Array) for statement in code)
+    return [code] if declares or len(code) <= MOST_ALONE else [(statement,) for statement in code]
 
 
 def _apart_or_not(variables: Sequence[Variable]) -> list[Variable]:

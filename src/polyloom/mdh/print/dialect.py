@@ -137,7 +137,7 @@ class Dialect:
 
         Those that move halves (``load_half8``) are told by FLOAT16, roundings to a half by what they round.
         """
-        if self.quick and family in FUNCTIONS and element is ElementType.FLOAT32 and width > 1:
+        if self.quick and width > 1 and family in FUNCTIONS.get(element, ()):
             family = PREFIX + family
         if family not in MOVING or element is not ElementType.FLOAT16:
             element = held(element)

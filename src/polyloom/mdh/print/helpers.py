@@ -7,7 +7,7 @@ Emitted code calls them by name (``wrap_add_int``, ``nan_max_float16``: sixteen 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,7 +23,7 @@ from polyloom.mdh.print.dialect import (
     value_bytes,
 )
 from polyloom.mdh.print.needs import Helper, Needs, all_needs
-from polyloom.mdh.print.quick_functions import PREFIX, quick_function
+from polyloom.mdh.print.quick_functions import PREFIX, Names, quick_function
 
 
 def helper_functions(needs: Needs, dialect: Dialect) -> str:
@@ -104,14 +104,28 @@ def _definition(helper: Helper, dialect: Dialect) -> str:
     if element is ElementType.FLOAT16:
         return _moved_half(name, family, kind)
     if family.startswith(PREFIX):
-        select = dialect.helper("select", element, width)
-        exp = dialect.helper(f"{PREFIX}exp", element, width)
-        return quick_function(name, family, str(kind), str(kind.mask), select, exp)
+        return quick_function(name, family, element, _names(family, kind))
     if not dialect.own_functions and width > 1 and family not in _VECTORS:
         return _lane_by_lane(name, family, kind)
     if family in formulas():
         return _one_line(name, kind, "a", _filled(formulas()[family].body, kind))
     return _WRITERS[family](name, family, kind)
+
+
+def _names(family: str, kind: _Kind) -> Names:
+    """Return what a quick function needs, all of which is noted: no more than it does."""
+    dialect, element, width = kind.dialect, kind.element, kind.width
+    function = family.removeprefix(PREFIX)
+    turns = function in ("sin", "cos")
+    return Names(
+        kind=str(kind),
+        mask=str(kind.mask),
+        doubles=dialect.type(ElementType.FLOAT64, width) if turns else "",
+        select=dialect.helper("select", element, width),
+        exp=dialect.helper(f"{PREFIX}exp", element, width) if function in ("sigmoid", "erf", "tanh") else "",
+        library=dialect.function(function, element, 1) if turns else "",
+        lanes=width,
+    )
 
 
 _OF_INTEGERS = {
@@ -364,14 +378,15 @@ def _moved(name: str, family: str, kind: _Kind) -> str:
             )
         case "gather":
             items = ", ".join(f"from[{_times(k)}]" for k in range(kind.width))
-            evens = "" if is_half or kind.width < 4 else _evens(kind)
+            quick = "" if is_half or kind.width < 4 else _evens(kind) + _backwards(kind)
             return (
                 f"static inline {kind} {name}(const {element} *from, int64_t step)\n{{\n"
-                f"{evens}    return ({kind}){{{items}}};\n}}\n"
+                f"{quick}    return ({kind}){{{items}}};\n}}\n"
             )
         case _:
+            quick = "" if is_half or kind.width < 4 else _backwards_stored(kind)
             return (
-                f"static inline void {name}({element} *to, int64_t step, {kind} a)\n{{\n"
+                f"static inline void {name}({element} *to, int64_t step, {kind} a)\n{{\n{quick}"
                 f"    for (int l = 0; l < {kind.width}; l++)\n        to[l * step] = a[l];\n}}\n"
             )
 
@@ -381,13 +396,38 @@ def _evens(kind: _Kind) -> str:
     width = kind.width
     chosen = [2 * k if 2 * k < width else 2 * k + 1 for k in range(width)]
     copy = kind.dialect.of_header("string.h", "memcpy")
-    return (
-        "#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n"
+    return _where_shuffled(
         f"    if (step == 2) {{\n        {kind} low, high;\n        {copy}(&low, from, sizeof low);\n"
         f"        {copy}(&high, from + {width - 1}, sizeof high);\n"
-        f"        return __builtin_shufflevector(low, high, {', '.join(map(str, chosen))});\n    }}\n"
-        "#endif\n#endif\n"
+        f"        return {_shuffled(('low', 'high'), chosen)};\n    }}\n"
     )
+
+
+def _backwards(kind: _Kind) -> str:
+    """Return lines that load neighbours and reverse them."""
+    copy = kind.dialect.of_header("string.h", "memcpy")
+    return _where_shuffled(
+        f"    if (step == -1) {{\n        {kind} v;\n        {copy}(&v, from - {kind.width - 1}, sizeof v);\n"
+        f"        return {_shuffled('vv', range(kind.width)[::-1])};\n    }}\n"
+    )
+
+
+def _backwards_stored(kind: _Kind) -> str:
+    """Return lines that reverse a vector and store it as neighbours."""
+    copy = kind.dialect.of_header("string.h", "memcpy")
+    return _where_shuffled(
+        f"    if (step == -1) {{\n        const {kind} v = {_shuffled('aa', range(kind.width)[::-1])};\n"
+        f"        {copy}(to - {kind.width - 1}, &v, sizeof v);\n        return;\n    }}\n"
+    )
+
+
+def _shuffled(vectors: Sequence[str], chosen: Iterable[int]) -> str:
+    return f"__builtin_shufflevector({', '.join([*vectors, *map(str, chosen)])})"
+
+
+def _where_shuffled(lines: str) -> str:
+    """Return lines for compilers that have the shuffle of vectors."""
+    return f"#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n{lines}#endif\n#endif\n"
 
 
 def _times(k: int) -> str:
@@ -414,6 +454,31 @@ def _selected(name: str, family: str, kind: _Kind) -> str:
 
 def _absolute(name: str, family: str, kind: _Kind) -> str:
     return _one_line(name, kind, "a", f"a < 0 ? ({kind})(0 - ({kind.wide})a) : a")
+
+
+def _bfloat16(name: str, family: str, kind: _Kind) -> str:
+    """Return the rounding of a float to bfloat16, to nearest even, in its own type; NaN stays."""
+    dialect, width = kind.dialect, kind.width
+    if kind.element is ElementType.FLOAT64:
+        narrow, inner = (
+            dialect.type(ElementType.FLOAT32, width),
+            dialect.helper(family, ElementType.FLOAT32, width),
+        )
+        if width == 1:
+            return _one_line(name, kind, "a", f"{inner}(({narrow})a)")
+        rounded = f"{inner}({dialect.convert.format(kind=narrow, value='a')})"
+        return _one_line(name, kind, "a", dialect.convert.format(kind=kind, value=rounded))
+    bits = _Kind(dialect, ElementType.UINT32, width)
+    lines = [f"{dialect.function_head} {kind} {name}({kind} a)", "{"]
+    if width == 1:
+        lines += [f"    union {{ {kind} value; {bits} bits; }} u;", "    u.value = a;"]
+        lines += ["    u.bits = (u.bits + 0x7fffu + ((u.bits >> 16) & 1u)) & 0xffff0000u;"]
+        value = "u.value"
+    else:
+        lines += [f"    {bits} bits = {bits.reinterpreted('a')};"]
+        lines += ["    bits = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;"]
+        value = kind.reinterpreted("bits")
+    return "\n".join([*lines, f"    return {kind.chosen('a != a', 'a', value)};", "}"]) + "\n"
 
 
 def _reciprocal_root(name: str, family: str, kind: _Kind) -> str:
@@ -452,7 +517,7 @@ def _lane_by_lane(name: str, family: str, kind: _Kind) -> str:
 _VECTORS = frozenset(
     [
         *("wrap_add", "wrap_sub", "wrap_mul", "wrap_neg", "nan_max", "nan_min", "max", "min"),
-        *("splat", "select", "lanes", "load", "store", "gather", "scatter"),
+        *("to_bfloat16", "splat", "select", "lanes", "load", "store", "gather", "scatter"),
     ]
 )
 """Helpers of C that work on whole vectors; the others do so element by element."""
@@ -473,6 +538,7 @@ _WRITERS: dict[str, Callable[[str, str, _Kind], str]] = {
     "min": _extreme,
     "abs": _absolute,
     "rsqrt": _reciprocal_root,
+    "to_bfloat16": _bfloat16,
     "splat": _splat,
     "select": _selected,
     "lanes": _lanes,

@@ -192,6 +192,7 @@ def kernel_source(kernel: KernelTree, language: KernelLanguage = OPENCL_KERNELS)
         for n, text in ((group, language.group), (item, language.item))
         if n in scope.needs.names
     ]
+    numbers += [f"(void){names[n]};" for n in integers if n not in scope.needs.names]
     head = language.head.format(items=kernel.items, name=name)
     between = ",\n" + " " * len(head.splitlines()[-1])
     arguments = between.join(

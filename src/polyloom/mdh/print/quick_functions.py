@@ -1,6 +1,10 @@
 """Functions of floats for whole vectors of C, by polynomials: the library's would be called lane by lane.
 
     exp(a)      2^n (1 + r + r^2 p(r)), where a = n ln 2 + r and |r| <= ln 2 / 2
+    log(a)      n ln 2 + log(1 + f), where a = 2^n (1 + f) and 1 + f is from the root of 1/2 to that of 2;
+                in double by s = f / (2 + f), of which log(1 + f) is an odd function
+    sin, cos(a) polynomials of r, where a = n pi / 2 + r; large a are left to the library. Up to 1e5 no double
+                is so near to n pi / 2 that three parts of pi / 2 do not give r
     erf(a)      a p(a^2) up to 1; from there on 1 - exp(-q(|a|)), with the sign of a
     tanh(a)     a + a^3 p(a^2) up to 0.63; from there on 1 - 2 / (exp(2 |a|) + 1), with the sign of a
     sigmoid(a)  1 / (1 + exp(-a))
@@ -15,11 +19,17 @@ Source: Cody and Waite, Software Manual for the Elementary Functions (reduction)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+from polyloom.ir.types import ElementType
 
 PREFIX = "quick_"
 """Of the families of helpers."""
 
-FUNCTIONS = frozenset({"exp", "erf", "tanh", "sigmoid"})
+FUNCTIONS = {
+    ElementType.FLOAT32: frozenset({"exp", "log", "sin", "cos", "erf", "tanh", "sigmoid"}),
+    ElementType.FLOAT64: frozenset({"exp", "log", "sin", "cos", "sigmoid"}),
+}
 
 _EXP = (0.5, 0.1666666567325592, 0.04166628, 0.008333504, 0.0013945752, 0.00019789262)
 _ERF_SMALL = (
@@ -52,43 +62,89 @@ _TANH = (
 )
 
 
-def polynomial(coefficients: Sequence[float], variable: str) -> str:
+_EXP_OF_DOUBLE = (
+    0.5,
+    0.1666666666666667,
+    0.04166666666666667,
+    0.008333333333325544,
+    0.0013888888888883327,
+    0.00019841269876864356,
+    2.4801587327007187e-05,
+    2.755725283351691e-06,
+    2.75572718102198e-07,
+    2.5106274733573296e-08,
+    2.0915442297780116e-09,
+)
+_LOG = (
+    0.3333333134651184,
+    -0.2499999701976776,
+    0.20000717043876648,
+    -0.16667808592319489,
+    0.14249008893966675,
+    -0.12425486743450165,
+    0.11685719341039658,
+    -0.11481477320194244,
+    0.06973070651292801,
+)
+_LOG_OF_DOUBLE = (
+    0.666666666666667,
+    0.3999999999989819,
+    0.28571428626570206,
+    0.2222221103781659,
+    0.18182896183483102,
+    0.15331487235865296,
+    0.14619343453517167,
+)
+_SIN = (-0.166666641831398, 0.008332746103405952, -0.00019587387214414775)
+_COS = (0.0416666641831398, -0.0013888300163671374, 2.4547436623834074e-05)
+_SIN_OF_DOUBLE = (
+    -0.16666666666666666,
+    0.008333333333330925,
+    -0.00019841269836722418,
+    2.755731608381636e-06,
+    -2.50511279440138e-08,
+    1.5917848524785488e-10,
+)
+_COS_OF_DOUBLE = (
+    0.041666666666666664,
+    -0.0013888888888887382,
+    2.4801587298743067e-05,
+    -2.7557317260007344e-07,
+    2.0876143827751e-09,
+    -1.1382456763816695e-11,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """What types and helpers are called in C for one type of vectors.
+
+    ``kind``: the vectors; ``mask``: integers of the same size; ``doubles``: as many doubles; ``select``,
+    ``exp``: helpers; ``library``: the same function of one number; ``lanes``: how many elements.
+    """
+
+    kind: str
+    mask: str
+    doubles: str
+    select: str
+    exp: str
+    library: str
+    lanes: int
+
+
+def polynomial(coefficients: Sequence[float], variable: str, suffix: str = "f") -> str:
     """Return a polynomial in Horner's form; ``coefficients``: the lowest first."""
-    *rest, text = (f"{c!r}f" for c in coefficients)
+    *rest, text = (f"{c!r}{suffix}" for c in coefficients)
     for coefficient in reversed(rest):
         text = f"({text} * {variable} + {coefficient})"
     return text
 
 
-def quick_function(name: str, family: str, kind: str, mask: str, select: str, exp: str) -> str:
-    """Return the definition of ``family`` by ``name``, for vectors of the type ``kind`` of floats.
-
-    ``mask``: the type of integers beside it; ``select``, ``exp``: what helpers for this type are called.
-    """
-    bodies = {
-        "exp": _EXP_BODY.format(kind=kind, mask=mask, select=select, p=polynomial(_EXP, "r")),
-        "sigmoid": f"    return 1.0f / (1.0f + {exp}(-a));\n",
-        "erf": _TWO_SIDES.format(
-            kind=kind,
-            mask=mask,
-            select=select,
-            most="4.0f",
-            small=f"t * {polynomial(_ERF_SMALL, 's')}",
-            large=f"1.0f - {exp}(-{polynomial(_ERF_LARGE, 't')})",
-            limit="1.0f",
-        ),
-        "tanh": _TWO_SIDES.format(
-            kind=kind,
-            mask=mask,
-            select=select,
-            most="10.0f",
-            small=f"t + t * s * {polynomial(_TANH, 's')}",
-            large=f"1.0f - 2.0f / ({exp}(2.0f * t) + 1.0f)",
-            limit="0.63f",
-        ),
-    }
-    body = bodies[family.removeprefix(PREFIX)]
-    return f"static inline {kind} {name}({kind} a)\n{{\n{body}}}\n"
+def quick_function(name: str, family: str, element: ElementType, names: Names) -> str:
+    """Return the definition of ``family`` by ``name``, for vectors of floats or doubles."""
+    bodies = _DOUBLE_BODIES if element is ElementType.FLOAT64 else _FLOAT_BODIES
+    body = bodies[family.removeprefix(PREFIX)].format(**vars(names))
+    return f"static inline {names.kind} {name}({names.kind} a)\n{{\n{body}}}\n"
 
 
 _EXP_BODY = """\
@@ -99,14 +155,138 @@ _EXP_BODY = """\
     const {kind} r = x - n * 0.693359375f + n * 2.12194440e-4f;
     const {mask} i = ({mask})shifted - 0x4b400000, half = i >> 1;
     const {kind} one = ({kind})((half + 127) << 23), other = ({kind})((i - half + 127) << 23);
-    return (r * r * {p} + r + 1.0f) * one * other;
+    return (r * r * POLYNOMIAL + r + 1.0f) * one * other;
+"""
+
+_EXP_OF_DOUBLE_BODY = """\
+    const {kind} zero = {{0.0}}, low = zero - 746.0, high = zero + 710.0;
+    const {kind} x = {select}(a < -746.0, low, {select}(a > 710.0, high, a));
+    const {kind} shifted = x * 1.4426950408889634 + 6755399441055744.0; /* an integer in its last bits */
+    const {kind} n = shifted - 6755399441055744.0;
+    const {kind} r = x - n * 0.693147180559663 - n * 2.8235290563031577e-13;
+    const {mask} i = ({mask})shifted - 0x4338000000000000, half = i >> 1;
+    const {kind} one = ({kind})((half + 1023) << 52), other = ({kind})((i - half + 1023) << 52);
+    return (r * r * POLYNOMIAL + r + 1.0) * one * other;
+"""
+
+_LOG_BODY = """\
+    const {kind} zero = {{0.0f}};
+    const {mask} tiny = a < 1.17549435e-38f; /* no normal floats, or none that has a logarithm */
+    const {kind} x = {select}(tiny, a * 8388608.0f, a);
+    const {mask} i = ({mask})x - 0x3f3504f3, e = i >> 23;
+    const {kind} f = ({kind})(({mask})x - (e << 23)) - 1.0f, s = f * f;
+    const {kind} n = ({kind})(e + 0x4b400000) - 12582912.0f - {select}(tiny, zero + 23.0f, zero);
+    const {kind} found = n * 0.693145752f + (f - (s * 0.5f - (s * f * POLYNOMIAL + n * 1.42860677e-6f)));
+    const {kind} end = {select}(a == 0.0f, zero - __builtin_inff(), zero + __builtin_nanf(""));
+    return {select}(a > 0.0f, {select}(a < __builtin_inff(), found, a), {select}(a <= 0.0f, end, a));
+"""
+
+_LOG_OF_DOUBLE_BODY = """\
+    const {kind} zero = {{0.0}};
+    const {mask} tiny = a < 2.2250738585072014e-308; /* no normal doubles, or none that has a logarithm */
+    const {kind} x = {select}(tiny, a * 18014398509481984.0, a);
+    const {mask} i = ({mask})x - 0x3fe6a09e667f3bcd, e = i >> 52;
+    const {kind} f = ({kind})(({mask})x - (e << 52)) - 1.0, h = f * f * 0.5, s = f / (2.0 + f), z = s * s;
+    const {kind} n = ({kind})(e + 0x4338000000000000) - 6755399441055744.0
+            - {select}(tiny, zero + 54.0, zero);
+    const {kind} found = n * 0.693147180559663
+            + (f - (h - (s * (h + z * POLYNOMIAL) + n * 2.8235290563031577e-13)));
+    const {kind} end = {select}(a == 0.0, zero - __builtin_inf(), zero + __builtin_nan(""));
+    return {select}(a > 0.0, {select}(a < __builtin_inf(), found, a), {select}(a <= 0.0, end, a));
+"""
+
+_TURNS_BODY = """\
+    const {mask} sign = {{0}}, signs = sign - 2147483647 - 1;
+    const {kind} positive = ({kind})(({mask})a & ~signs), shifted = a * 0.636619772f + 12582912.0f;
+    const {mask} far = ~(positive <= 8192.0f), quarters = ({mask})shifted + QUARTERS;
+    const {doubles} n = __builtin_convertvector(shifted - 12582912.0f, {doubles});
+    const {doubles} turned = __builtin_convertvector(a, {doubles}) - n * 1.5707963267341256;
+    const {kind} r = __builtin_convertvector(turned - n * 6.077100506506192e-11, {kind}), s = r * r;
+    const {kind} sine = ({kind})(({mask})(r + r * s * SINE) | (({mask})r & signs)); /* -0 of -0 */
+    const {kind} cosine = s * s * COSINE - s * 0.5f + 1.0f;
+    {kind} found = ({kind})(({mask}){select}(-(quarters & 1), cosine, sine) ^ ((quarters & 2) << 30));
+"""
+
+_TURNS_OF_DOUBLE_BODY = """\
+    const {mask} sign = {{0}}, signs = sign - 0x7fffffffffffffff - 1;
+    const {kind} positive = ({kind})(({mask})a & ~signs);
+    const {kind} shifted = a * 0.6366197723675814 + 6755399441055744.0, n = shifted - 6755399441055744.0;
+    const {mask} far = ~(positive <= 1e5), quarters = ({mask})shifted + QUARTERS;
+    const {kind} first = a - n * 1.5707963267923333, by = n * 2.5633441515839558e-12, second = first - by;
+    const {kind} rest = n * 1.0562999066987428e-23 - ((first - second) - by), r = second - rest;
+    const {kind} t = (second - r) - rest, s = r * r; /* a is n turns by a quarter, r and t */
+    const {kind} sum = r + (r * s * SINE + t * (1.0 - s * 0.5));
+    const {kind} sine = ({kind})(({mask})sum | (({mask})r & signs)); /* -0 of -0 */
+    const {kind} h = s * 0.5, w = 1.0 - h, cosine = w + (((1.0 - w) - h) + (s * s * COSINE - r * t));
+    {kind} found = ({kind})(({mask}){select}(-(quarters & 1), cosine, sine) ^ ((quarters & 2) << 62));
+"""
+
+_FAR_BODY = """\
+    int64_t any = 0;
+    for (int l = 0; l < {lanes}; l++)
+        any |= far[l];
+    for (int l = 0; l < (any ? {lanes} : 0); l++)
+        found[l] = far[l] ? {library}(a[l]) : found[l];
+    return found;
 """
 
 _TWO_SIDES = """\
     const {mask} sign = ({mask})a & (-2147483647 - 1);
     const {kind} positive = ({kind})(({mask})a ^ sign), zero = {{0.0f}};
-    const {kind} t = {select}(positive > {most}, zero + {most}, positive), s = t * t;
-    const {kind} small = {small};
-    const {kind} large = {large};
-    return ({kind})(({mask}){select}(positive < {limit}, small, large) | sign);
+    const {kind} t = {select}(positive > MOST, zero + MOST, positive), s = t * t;
+    const {kind} small = SMALL;
+    const {kind} large = LARGE;
+    return ({kind})(({mask}){select}(positive < LIMIT, small, large) | sign);
 """
+
+
+def _with(template: str, **values: str) -> str:
+    """Return a template with texts in place of its words in capitals."""
+    for word, text in values.items():
+        template = template.replace(word, text)
+    return template
+
+
+_FLOAT_BODIES = {
+    "exp": _with(_EXP_BODY, POLYNOMIAL=polynomial(_EXP, "r")),
+    "log": _with(_LOG_BODY, POLYNOMIAL=polynomial(_LOG, "f")),
+    "sigmoid": "    return 1.0f / (1.0f + {exp}(-a));\n",
+    "erf": _with(
+        _TWO_SIDES,
+        MOST="4.0f",
+        SMALL=f"t * {polynomial(_ERF_SMALL, 's')}",
+        LARGE="1.0f - {exp}(-" + polynomial(_ERF_LARGE, "t") + ")",
+        LIMIT="1.0f",
+    ),
+    "tanh": _with(
+        _TWO_SIDES,
+        MOST="10.0f",
+        SMALL=f"t + t * s * {polynomial(_TANH, 's')}",
+        LARGE="1.0f - 2.0f / ({exp}(2.0f * t) + 1.0f)",
+        LIMIT="0.63f",
+    ),
+    **{
+        name: _with(
+            _TURNS_BODY + _FAR_BODY,
+            QUARTERS=quarters,
+            COSINE=polynomial(_COS, "s"),
+            SINE=polynomial(_SIN, "s"),
+        )
+        for name, quarters in (("sin", "0"), ("cos", "1"))
+    },
+}
+
+_DOUBLE_BODIES = {
+    "exp": _with(_EXP_OF_DOUBLE_BODY, POLYNOMIAL=polynomial(_EXP_OF_DOUBLE, "r", "")),
+    "log": _with(_LOG_OF_DOUBLE_BODY, POLYNOMIAL=polynomial(_LOG_OF_DOUBLE, "z", "")),
+    "sigmoid": "    return 1.0 / (1.0 + {exp}(-a));\n",
+    **{
+        name: _with(
+            _TURNS_OF_DOUBLE_BODY + _FAR_BODY,
+            QUARTERS=quarters,
+            COSINE=polynomial(_COS_OF_DOUBLE, "s", ""),
+            SINE=polynomial(_SIN_OF_DOUBLE, "s", ""),
+        )
+        for name, quarters in (("sin", "0"), ("cos", "1"))
+    },
+}

@@ -279,8 +279,16 @@ class _Printer:
         level = _EQUAL if e.op in (CompareOp.EQ, CompareOp.NE) else _LESS
         if e.left.type is ElementType.BOOL:
             bytes_ = max(_mask_bytes(e.left), _mask_bytes(e.right))
-            return self._infix(e.op.value, level, self.mask(e.left, bytes_), self.mask(e.right, bytes_))
-        return self._infix(e.op.value, level, self.text(e.left), self.text(e.right))
+            compared = self._infix(e.op.value, level, self.mask(e.left, bytes_), self.mask(e.right, bytes_))
+        else:
+            compared = self._infix(e.op.value, level, self.text(e.left), self.text(e.right))
+        return self._signed(compared, _mask_bytes(e))
+
+    def _signed(self, mask: Text, bytes_: int) -> Text:
+        """Return a mask of signed integers: clang compares bytes to ``char``, which has no sign on ARM."""
+        if bytes_ > 1 or not self._is_of_masks:
+            return mask
+        return Text(self.dialect.reinterpret.format(kind=self._type(SIGNED[1]), value=mask.text))
 
     def _select(self, e: Select) -> Text:
         bytes_ = value_bytes(e.type)
@@ -310,7 +318,7 @@ class _Printer:
             if operand.type is ElementType.BOOL:
                 return self.text(operand)
             zero = literal(0, operand.type, self.width, self.dialect)
-            return self._infix("!=", _EQUAL, self.text(operand), Text(zero))
+            return self._signed(self._infix("!=", _EQUAL, self.text(operand), Text(zero)), operand.type.size)
         return self._converted(self.text(operand), operand.type, kind, operand)
 
     def _converted(

@@ -265,7 +265,8 @@ def _fitted(
     shape = shape_of(buffer, parameters)
     faults = []
     larger = open_ended and _reaches(array.shape, shape)
-    if array.shape != shape and not larger:
+    unused = open_ended and array.shape[1:] == shape[1:] and _touches_nothing(buffer, parameters)
+    if array.shape != shape and not larger and not unused:
         message = f"`{buffer.name}` has shape {shape_text(array.shape)}, not {shape_text(shape)}"
         faults.append(error("input-shape", message, buffer.span, helps=[_shape_help(buffer, shape)]))
     if array.dtype != buffer.type.dtype:
@@ -275,6 +276,14 @@ def _fitted(
     if larger and not faults and isinstance(array, np.ndarray):
         return array[: shape[0]], faults
     return array, faults
+
+
+def _touches_nothing(buffer: Buffer, parameters: Mapping[str, int]) -> bool:
+    """Whether no row is accessed: ``a[2 * n + 8]`` in a loop up to ``n``, which is 0."""
+    if buffer.rows is None:
+        return False
+    first, end = (integer(row, parameters) for row in buffer.rows)
+    return first >= end
 
 
 def _reaches(found: tuple[int, ...], needed: tuple[int, ...]) -> bool:

@@ -26,7 +26,8 @@ def is_foreign(value: Any) -> bool:
 def as_numpy(value: Any, name: str = "") -> Any:
     """Return an array of another library as one of NumPy, in the same memory where that is possible.
 
-    By ``__array_interface__``, DLPack or ``__array__``; a tensor that needs a gradient is taken without it.
+    By ``__array_interface__``, DLPack or ``__array__``; a tensor that needs a gradient is taken without it,
+    one of PyTorch's bfloat16 as float32.
     Other values come back as they are. ``name``: of the argument, in messages.
 
     Errors: ``input-exchange`` for what lies in the memory of another device, or has no type of NumPy.
@@ -35,6 +36,8 @@ def as_numpy(value: Any, name: str = "") -> Any:
         return value
     if getattr(value, "requires_grad", False) is True:
         value = value.detach()
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+        value = value.float()
     if hasattr(value, "__array_interface__"):
         return np.asarray(value)
     reasons = []
@@ -70,9 +73,15 @@ def like(given: Any, result: Any) -> Any:
     if take is None or not isinstance(result, np.ndarray):
         return result
     try:
-        return take(result)
+        return take(result) if result.dtype.name != "bfloat16" else _bfloats(take, given, result)
     except _REFUSALS:
         return result
+
+
+def _bfloats(take: Any, given: Any, result: NDArray) -> Any:
+    """Return a result of bfloat16, which DLPack does not take from NumPy, by its bits."""
+    kind = getattr(sys.modules.get(type(given).__module__.partition(".")[0]), "bfloat16", None)
+    return result if kind is None else take(result.view(np.uint16)).view(kind)
 
 
 def _taker(given: Any) -> Any:

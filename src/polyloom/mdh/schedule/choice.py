@@ -9,9 +9,10 @@ Not in the papers: md_poly's schedules are tuned or written by hand.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 from random import Random
 
 from polyloom.ir.host import MdHom
@@ -35,22 +36,19 @@ class SearchEffort:
 EFFORTS = (SearchEffort(2e5, 20, 2), SearchEffort(2e7, 60, 8), SearchEffort(float("inf"), 160, 24))
 """A round costs what a small kernel saves in thousands of runs, so small md_homs get few of them."""
 
-SEEDED_REDUCTION = 3
-"""With seeds, one in so many schedules is drawn and improved."""
+DRAWN_BESIDE_SEEDS = 12
+"""Schedules that are drawn at most, where there are good ones of the usual forms or of similar md_homs."""
 
-SEEDS_SUFFICE_BELOW = 5e-3
-"""Seconds: a kernel that some seed runs faster than this is searched for with the reduced effort."""
-
-DRAWN_BESIDE_DESIGNS = 12
-"""Schedules that are drawn, with the reduced effort, where there are some of the usual forms."""
+SHORT = 5e-3
+"""Seconds: a kernel that is expected to take less is not worth a long search."""
 
 LEAST_GAIN = 0.02
-"""A round of the reduced effort that gains less than this part of the time counts as one without gain."""
+"""A round for a short kernel that gains less than this part of its time ends the search."""
 
-ROUNDS_WITHOUT_GAIN, SEEDED_ROUNDS_WITHOUT_GAIN = 3, 1
-"""The search ends after so many rounds without a better schedule; the second one with reduced effort."""
+ROUNDS_WITHOUT_GAIN = 3
+"""The search for a long one ends after so many rounds without a better schedule."""
 
-LEADERS, LEADERS_OF_ONE_KIND = 8, 2
+LEADERS, LEADERS_OF_SHORT, LEADERS_BESIDE_SEEDS, LEADERS_OF_ONE_KIND = 8, 4, 2, 2
 """Schedules that a round improves, and how many may have the same vector dimension and copies."""
 
 
@@ -79,33 +77,52 @@ def preferred_schedule(space: ScheduleSpace, seeds: Sequence[Schedule] = ()) -> 
     seeds = (*seeds, *space.designs)
     rng, points = Random(1), prod(map(space.extent, range(len(space.hom.extents))))
     effort = next(effort for effort in EFFORTS if points <= effort.points)
-    is_seeded = any(space.predicted(seed) < SEEDS_SUFFICE_BELOW for seed in seeds)
-    reduction = SEEDED_REDUCTION if is_seeded else 1
-    most_without_gain = SEEDED_ROUNDS_WITHOUT_GAIN if is_seeded else ROUNDS_WITHOUT_GAIN
-    drawn = effort.drafts // reduction
-    drawn = min(drawn, DRAWN_BESIDE_DESIGNS) if is_seeded and space.designs else drawn
-    best = _leaders(
-        space, [space.plain, *seeds, *(space.sample(rng) for _ in range(drawn))], LEADERS // reduction
-    )
-    without_gain = 0
+    is_seeded = any(space.predicted(seed) < SHORT for seed in seeds)
+    drawn = min(effort.drafts // 3, DRAWN_BESIDE_SEEDS) if is_seeded else effort.drafts
+    first = [space.plain, *seeds, *(space.sample(rng) for _ in range(drawn))]
+    count = LEADERS_BESIDE_SEEDS if is_seeded else LEADERS_OF_SHORT
+    best, without_gain = _leaders(space, first, count), 0
+    is_short = space.predicted(best[0]) < SHORT
+    if not is_short:
+        count = LEADERS
+        best = _leaders(space, first, count)
     for _ in range(effort.rounds):
         near = [n for each in best for n in space.neighbours(each, rng)]
-        better = _leaders(space, [*best, *near], LEADERS // reduction)
-        enough = (1.0 - LEAST_GAIN if is_seeded else 1.0) * space.predicted(best[0])
+        better = _leaders(space, [*best, *near], count)
+        enough = (1.0 - LEAST_GAIN if is_short else 1.0) * space.predicted(best[0])
         without_gain = 0 if space.predicted(better[0]) < enough else without_gain + 1
         best = better
-        if without_gain == most_without_gain:
+        if without_gain == (1 if is_short else ROUNDS_WITHOUT_GAIN):
             break
     return best[0]
 
 
 def _leaders(space: ScheduleSpace, schedules: Sequence[Schedule], count: int) -> list[Schedule]:
-    """Return the ``count`` best schedules, the best one first, not all of them of one kind."""
+    """Return the ``count`` best schedules, the best one first, not all of them of one kind.
+
+    Those that take longer even with all data at hand are not looked at further.
+    """
+    drawn = list(dict.fromkeys(schedules))
+    known: list[tuple[float, int]] = []
+    best: list[Schedule] = []
+    last = inf
+    for least, number in sorted((space.at_least(schedule), k) for k, schedule in enumerate(drawn)):
+        if least > last:
+            break
+        seconds = space.predicted(drawn[number])
+        if seconds <= last:
+            insort(known, (seconds, number))
+            best = _of_several_kinds([drawn[k] for _, k in known])[:count]
+            last = space.predicted(best[-1]) if len(best) == count else inf
+    return best
+
+
+def _of_several_kinds(schedules: Sequence[Schedule]) -> list[Schedule]:
     kinds: dict[object, int] = {}
     found = []
-    for schedule in sorted(dict.fromkeys(schedules), key=space.predicted):
+    for schedule in schedules:
         kind = schedule.vector, tuple(caching.memory for caching in schedule.inputs)
         kinds[kind] = kinds.get(kind, 0) + 1
         if kinds[kind] <= LEADERS_OF_ONE_KIND:
             found.append(schedule)
-    return found[:count]
+    return found

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import product
-from math import ceil
+from itertools import accumulate, product
+from math import ceil, prod
 
-import numpy as np
-
-from polyloom.ir.expressions import Binary, BinaryOp, Expression, Unary, children, walk
 from polyloom.mdh.device.costs import CpuCosts, InstructionCosts
 from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
 from polyloom.mdh.schedule.loop_sizes import LoopSizes
 from polyloom.polyhedra.loops.tree import Number
+
+_REVERSAL = 1.0
+"""Instructions that put the elements of a vector into the other order."""
 
 
 @dataclass(frozen=True)
@@ -33,25 +33,18 @@ class StepModel:
     @cached_property
     def registers_per_value(self) -> int:
         """How many registers a vector takes, of the widest values on the way to a result."""
-        parts = (part for term in self.sizes.facts.hom.terms for part in walk(term))
-        widest = max(part.type.size for part in parts)
-        return max(1, ceil(self.sizes.facts.schedule.width * widest / self.vector_bytes))
+        size = self.sizes.facts.schedule.width * self.sizes.reads.widest
+        return max(1, ceil(size / self.vector_bytes))
 
     @cached_property
     def operations(self) -> float:
         """Instructions of the scalar function and the combination."""
-        hom = self.sizes.facts.hom
-        work = sum(_operations(term) for term in hom.terms)
-        if self.sizes.facts.combiner is None:
-            return max(work, self.costs.least_operations)
-        combine = sum(_operations(result) for result in self.sizes.facts.combiner.results)
-        if (
-            len(hom.terms) == 1
-            and _is_product(hom.terms[0])
-            and _is_sum(self.sizes.facts.combiner.results[0])
-        ):
-            return self.costs.operation  # a fused product and sum
-        return work + max(combine, self.costs.operation)
+        work = self.sizes.reads.work
+        if work.combining is None:
+            return max(work.terms, self.costs.least_operations)
+        if work.is_fused:
+            return self.costs.operation
+        return work.terms + max(work.combining, self.costs.operation)
 
     def distinct(self, access: Access) -> int:
         """How many different elements, vectors counted once, a step reads."""
@@ -84,12 +77,14 @@ class StepModel:
         plan = self.sizes.plan(k)
         unit = self._copy_is_unit(plan, vector) if plan is not None else access.is_unit(vector)
         aligned = sum(1 for step in access.steps[-1] if step) == 1
+        is_single = self.sizes.private(vector) == 1
+        split = self.costs.split_load if is_single else self.costs.split_load_of_several
+        if plan is None and access.strides[vector] == Number(-1):
+            return count * self.registers_per_value * (split + _REVERSAL)
         if not unit:
             is_second = plan is None and access.strides[vector] == Number(2)
             each = self.costs.every_second_element if is_second else self.costs.gathered_element
             return each * count * width
-        is_single = self.sizes.private(vector) == 1
-        split = self.costs.split_load if is_single else self.costs.split_load_of_several
         return count * self.registers_per_value * (self.costs.aligned_load if aligned else split)
 
     @cached_property
@@ -234,44 +229,35 @@ def live_values(
     ``spots``: per dimension, how many points a step has, and how far apart; ``order``: of the dimensions,
     outermost first; ``views``: per input its coefficients; ``lead``: those of the input that leads.
     """
-    axes = [np.arange(count) * distance for count, distance in (spots[d] for d in order)]
-    grid = np.meshgrid(*axes, indexing="ij")
-    points = np.stack([grid[order.index(d)].ravel() for d in range(len(spots))], axis=1)
+    found = [_elements(view, spots, order) for view in views]
     if lead:
-        keys = points @ np.array(lead).T
-        points = points[np.lexsort(keys.T[::-1])]
-    changes = np.zeros(len(points) + 1, np.int64)
-    for view in views:
-        elements = points @ np.array(view).T if view else np.zeros((len(points), 1), np.int64)
-        _, number = np.unique(elements, axis=0, return_inverse=True)
-        number = number.ravel()
-        last = np.zeros(number.max() + 1, np.int64)
-        last[number] = np.arange(len(points))
-        first = np.zeros_like(last)
-        first[number[::-1]] = np.arange(len(points))[::-1]
-        np.add.at(changes, first, 1)
-        np.add.at(changes, last + 1, -1)
-    return int(np.cumsum(changes).max(initial=0))
+        led = _elements(lead, spots, order)
+        turns = sorted(range(len(led)), key=led.__getitem__)
+        found = [[elements[k] for k in turns] for elements in found]
+    changes = [0] * (1 + prod(n for n, _ in spots))
+    for elements in found:
+        last = {element: k for k, element in enumerate(elements)}
+        first = {element: k for k, element in reversed([*enumerate(elements)])}
+        for k in first.values():
+            changes[k] += 1
+        for k in last.values():
+            changes[k + 1] -= 1
+    return max(accumulate(changes), default=0)
 
 
-def _operations(expression: Expression) -> float:
-    """Return about how many instructions an expression takes, reads not counted."""
-    return sum(_cost(part) for part in walk(expression))
+_INDEX = 1 << 40
+"""An index is less; several are the digits of one number."""
 
 
-def _cost(part: Expression) -> float:
-    match part:
-        case Unary(op=op):
-            return op.instructions
-        case Binary(op=op):
-            return op.instructions
-        case _:
-            return 1.0 if children(part) else 0.0
-
-
-def _is_product(expression: Expression) -> bool:
-    return isinstance(expression, Binary) and expression.op is BinaryOp.MULTIPLY and expression.type.is_float
-
-
-def _is_sum(expression: Expression) -> bool:
-    return isinstance(expression, Binary) and expression.op is BinaryOp.ADD
+def _elements(
+    view: tuple[tuple[int, ...], ...], spots: Sequence[tuple[int, int]], order: Sequence[int]
+) -> list[int]:
+    """Return a number for the element that a view reads at each point, in order; they rise as indices do."""
+    elements = [0]
+    for d in order:
+        count, distance = spots[d]
+        step = 0
+        for steps in view:
+            step = step * _INDEX + steps[d] * distance
+        elements = [element + k * step for element in elements for k in range(count)]
+    return elements

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from polyloom.ir.types import ElementType
-from polyloom.mdh.schedule.addresses import Access, Buffers, access_of, inner_reads
+from polyloom.mdh.schedule.addresses import Access, Buffers, access_of
 from polyloom.mdh.schedule.schedules import Memory
 from polyloom.mdh.schedule.tiling import TileFacts
 
@@ -47,7 +47,7 @@ def copy_plan(facts: TileFacts, position: int, buffers: Buffers) -> CopyPlan | N
     access = access_of(facts.hom.inputs[position], buffers, len(facts.hom.extents))
     if access is None or not access.steps:
         return None
-    if position not in inner_reads(facts.hom):
+    if position not in facts.inner:
         return None
     extents = _extents(facts, access)
     axes = caching.axes or tuple(range(len(access.steps)))

@@ -10,7 +10,9 @@ Source: the usual model of tiled loop nests. Not in the papers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, prod
+from typing import Protocol
 
 from polyloom.mdh.device.costs import CpuCosts, GpuCosts
 from polyloom.mdh.device.devices import DeviceModel
@@ -22,14 +24,31 @@ from polyloom.mdh.schedule.memory_cost import CacheModel, MemoryModel
 from polyloom.mdh.schedule.tiling import TileFacts
 
 
-def predicted_seconds(facts: TileFacts, reads: Reads, device: DeviceModel) -> float:
-    """Return the expected time of a valid schedule; ``reads``: of the md_hom."""
+class Prediction(Protocol):
+    """The expected time of a schedule, and a time below it that is known sooner."""
+
+    @property
+    def least_seconds(self) -> float:
+        """Seconds that it takes at least: memory is not looked at."""
+
+    @property
+    def seconds(self) -> float:
+        """The expected seconds."""
+
+
+def prediction(facts: TileFacts, reads: Reads, device: DeviceModel) -> Prediction:
+    """Return what is expected of a valid schedule; ``reads``: of the md_hom."""
     sizes, costs = LoopSizes(facts, reads), device.costs
     step = StepModel(sizes, costs.instructions, device.vector_bytes)
     memory = MemoryModel(sizes, costs.memory)
     if isinstance(costs.kernels, GpuCosts):
-        return _Gpu(step, memory, device, costs.kernels).seconds
-    return _Cpu(step, memory, device, costs.kernels).seconds
+        return _Gpu(step, memory, device, costs.kernels)
+    return _Cpu(step, memory, device, costs.kernels)
+
+
+def predicted_seconds(facts: TileFacts, reads: Reads, device: DeviceModel) -> float:
+    """Return the expected time of a valid schedule; ``reads``: of the md_hom."""
+    return prediction(facts, reads, device).seconds
 
 
 @dataclass(frozen=True)
@@ -52,8 +71,20 @@ class _Cpu(_Processor):
     costs: CpuCosts
 
     @property
+    def least_seconds(self) -> float:
+        """The seconds where all data are at hand."""
+        return self._seconds(self._computing)
+
+    @property
     def seconds(self) -> float:
-        """The expected seconds: cycles, shared by the units, and what launches and groups take."""
+        """The expected seconds: the slowest of computation and memory's levels hides most of the others."""
+        caches = CacheModel(self.memory, self.costs, self.device.caches)
+        levels = [self._computing, *caches.cycles]
+        hidden = self.costs.unhidden_share * (sum(levels) - max(levels))
+        return self._seconds(max(levels) + hidden + caches.waits)
+
+    def _seconds(self, cycles: float) -> float:
+        """Return the seconds for cycles on one unit: shared by all, and what launches and groups take."""
         costs, clock = self.costs, _hertz(self.device, self.costs.least_clock_mhz)
         groups = self.sizes.all_groups
         units = max(1, self.device.compute_units)
@@ -61,23 +92,19 @@ class _Cpu(_Processor):
         barriers = 1.0 if self.facts.total_items == 1 else costs.barrier_factor
         partial = self._partial_bytes * costs.partial_result_passes / (costs.bytes_per_cycle[-1] * clock)
         second = costs.second_kernel_seconds + partial if self.facts.split else 0.0
-        cycles = self._cycles
         cycles *= 1.0 + costs.per_line * written_points(self.facts) * max(1, len(self.sizes.inner))
         started = costs.launch_seconds + second
         return started + cycles * share * barriers / clock + costs.group_seconds * groups / units
 
-    @property
-    def _cycles(self) -> float:
-        """Cycles on one unit: the slowest of computation and memory's levels hides most of the others."""
+    @cached_property
+    def _computing(self) -> float:
+        """Cycles on one unit, data at hand in the first cache."""
         model = CycleModel(self.step, self.costs)
-        compute = (
+        return (
             self.sizes.steps * model.step_cycles * self._partial_tiles
             + self.sizes.tiles * model.tile_cycles
             + model.copy_cycles
         )
-        caches = CacheModel(self.memory, self.costs, self.device.caches)
-        levels = [compute, *caches.cycles]
-        return max(levels) + self.costs.unhidden_share * (sum(levels) - max(levels)) + caches.waits
 
     @property
     def _partial_bytes(self) -> float:
@@ -101,6 +128,11 @@ class _Cpu(_Processor):
 @dataclass(frozen=True)
 class _Gpu(_Processor):
     costs: GpuCosts
+
+    @property
+    def least_seconds(self) -> float:
+        """Nothing is known sooner."""
+        return 0.0
 
     @property
     def seconds(self) -> float:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, prod
+from typing import Any
 
-from polyloom.ir.host import MdHom
+from polyloom.ir.expressions import Binary, BinaryOp, Expression, Unary, children, walk
+from polyloom.ir.host import MdHom, Order
 from polyloom.mdh.schedule.addresses import Access, Buffers, access_of, inner_reads
 from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
 from polyloom.mdh.schedule.risks import risky_reads
@@ -41,6 +43,38 @@ class Reads:
         """The outputs' accesses; None where an address is computed."""
         return tuple(access_of(view, self.buffers, len(self.hom.extents)) for view in self.hom.outputs)
 
+    @cached_property
+    def widest(self) -> int:
+        """The bytes of the widest value on the way to a result."""
+        return max(part.type.size for term in self.hom.terms for part in walk(term))
+
+    @cached_property
+    def work(self) -> Work:
+        """What is computed at a point."""
+        combiner = next((o.combiner for o in self.hom.combine if o.order is Order.POINTWISE), None)
+        terms = sum(map(_operations, self.hom.terms))
+        if combiner is None:
+            return Work(terms)
+        is_fused = len(self.hom.terms) == 1 and _is_product(self.hom.terms[0])
+        return Work(terms, sum(map(_operations, combiner.results)), is_fused and _is_sum(combiner.results[0]))
+
+    @cached_property
+    def known(self) -> dict[object, Any]:
+        """What was found out under one schedule and holds under others."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Instructions of the scalar function, and of the combination (None: there is none), reads not counted.
+
+    ``is_fused``: it is one product and its sum, which are one instruction.
+    """
+
+    terms: float
+    combining: float | None = None
+    is_fused: bool = False
+
 
 @dataclass(frozen=True)
 class LoopSizes:
@@ -72,9 +106,13 @@ class LoopSizes:
 
     def length(self, d: int) -> int:
         """Return how many points a cache tile has."""
-        return (
-            min(self.facts.schedule.local[d], self.covered(d)) if self.facts.is_tiled(d) else self.covered(d)
-        )
+        return self._lengths[d]
+
+    @cached_property
+    def _lengths(self) -> tuple[int, ...]:
+        local, is_tiled = self.facts.schedule.local, self.facts.is_tiled
+        covered = map(self.covered, range(len(local)))
+        return tuple([min(local[d], n) if is_tiled(d) else n for d, n in enumerate(covered)])
 
     def tile(self, d: int) -> int:
         """Return how many points a register tile has."""
@@ -103,11 +141,17 @@ class LoopSizes:
     @cached_property
     def points(self) -> int:
         """Scalar function evaluations, vectors counted once, of a step."""
-        return prod(self.private(d) for d in range(len(self.extents)))
+        return prod(self._private)
 
     def private(self, d: int) -> int:
         """Return how many points, vectors counted once, a register tile has along a dimension."""
-        return max(1, min(self.facts.schedule.private[d], ceil(self.length(d) / self.facts.width(d))))
+        return self._private[d]
+
+    @cached_property
+    def _private(self) -> tuple[int, ...]:
+        facts = self.facts
+        pairs = enumerate(zip(facts.schedule.private, self._lengths, strict=True))
+        return tuple([max(1, min(n, ceil(length / facts.width(d)))) for d, (n, length) in pairs])
 
     @cached_property
     def totals(self) -> int:
@@ -152,3 +196,26 @@ class LoopSizes:
             sizes[d] = min(sizes[d], inner)
             found.append(tuple(sizes))
         return tuple(found)
+
+
+def _operations(expression: Expression) -> float:
+    """Return about how many instructions an expression takes, reads not counted."""
+    return sum(_cost(part) for part in walk(expression))
+
+
+def _cost(part: Expression) -> float:
+    match part:
+        case Unary(op=op):
+            return op.instructions
+        case Binary(op=op):
+            return op.instructions
+        case _:
+            return 1.0 if children(part) else 0.0
+
+
+def _is_product(expression: Expression) -> bool:
+    return isinstance(expression, Binary) and expression.op is BinaryOp.MULTIPLY and expression.type.is_float
+
+
+def _is_sum(expression: Expression) -> bool:
+    return isinstance(expression, Binary) and expression.op is BinaryOp.ADD

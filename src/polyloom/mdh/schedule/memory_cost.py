@@ -34,7 +34,12 @@ class Traffic:
         """Per axis the dimensions that move along it, and how far."""
         return [[(d, abs(step)) for d, step in enumerate(steps) if step] for steps in self.access.steps]
 
-    @property
+    @cached_property
+    def known(self) -> dict[Sizes, tuple[Pieces, float]]:
+        """What some points touch of it, and in lines; most schedules have the same arrays."""
+        return {}
+
+    @cached_property
     def bytes(self) -> int:
         """The size of an element."""
         return self.access.buffer.type.size if self.plan is None else self.plan.element.size
@@ -77,6 +82,20 @@ class Pieces:
     aligned: bool
 
 
+_Touched = tuple[str, Access | None, CopyPlan | None, bool]
+"""An array by its name, how it is accessed, the copy of it, whether it is written."""
+
+
+def _of_one_form(every: Sequence[_Touched]) -> list[Traffic]:
+    """Return each array and access once, those of one form together."""
+    single = {(n, a.steps, plan): (a, plan, written) for n, a, plan, written in every if a is not None}
+    by_form: dict[object, list[Traffic]] = {}
+    for access, plan, written in single.values():
+        form = access.steps, access.buffer.shape, access.buffer.type, plan, written
+        by_form.setdefault(form, []).append(Traffic(access, plan, written, 1))
+    return [replace(same[0], count=len(same)) for same in by_form.values()]
+
+
 _Measure = Callable[[Traffic, Sizes], float]
 
 
@@ -91,18 +110,13 @@ class MemoryModel:
         """Return the box of elements that some points touch of an array."""
         return [1 + sum(step * (sizes[d] - 1) for d, step in axis) for axis in item.axes]
 
-    @cached_property
-    def _memo(self) -> dict[tuple[Traffic, Sizes], Pieces]:
-        return {}
-
     def _room(self, item: Traffic, sizes: Sizes, capacity: float, period: int) -> float:
         """Return the bytes of cache that some points need of an array.
 
         More than they touch, where rows lie at multiples of a power of two and more of them meet in a
         set than it holds; ``period``: the distance at which lines meet in a set, 0 where they are spread.
         """
-        pieces = self.pieces(item, sizes)
-        footprint = self._lines(pieces)
+        pieces, footprint = self._known(item, sizes)
         if not period or not pieces.apart:
             return footprint
         positions = prod(min(n, period // gcd(distance, period)) for n, distance in pieces.apart)
@@ -111,19 +125,20 @@ class MemoryModel:
 
     def footprint(self, item: Traffic, sizes: Sizes) -> float:
         """Return the bytes, in whole cache lines, that some points touch of an array."""
-        return self._lines(self.pieces(item, sizes))
-
-    def _lines(self, pieces: Pieces) -> float:
-        """Return the bytes of all lines that pieces touch."""
-        whole = pieces.bytes if pieces.aligned else pieces.bytes + self.costs.misaligned_bytes
-        return prod(n for n, _ in pieces.apart) * max(float(self.costs.line_bytes), whole)
+        return self._known(item, sizes)[1]
 
     def pieces(self, item: Traffic, sizes: Sizes) -> Pieces:
         """Return the pieces of memory that some points touch of an array or of its copy."""
-        key = item, sizes
-        if key not in self._memo:
-            self._memo[key] = self._touched(item, sizes)
-        return self._memo[key]
+        return self._known(item, sizes)[0]
+
+    def _known(self, item: Traffic, sizes: Sizes) -> tuple[Pieces, float]:
+        """Return the pieces that some points touch, and the bytes of all lines of them."""
+        if sizes not in item.known:
+            pieces = self._touched(item, sizes)
+            whole = pieces.bytes if pieces.aligned else pieces.bytes + self.costs.misaligned_bytes
+            lines = prod([n for n, _ in pieces.apart]) * max(float(self.costs.line_bytes), whole)
+            item.known[sizes] = pieces, lines
+        return item.known[sizes]
 
     def _touched(self, item: Traffic, sizes: Sizes) -> Pieces:
         run, apart = item.bytes, list[tuple[int, int]]()
@@ -139,25 +154,30 @@ class MemoryModel:
     @cached_property
     def arrays(self) -> list[Traffic]:
         """What the loops touch: each array and access once, those of one form together."""
-        hom = self.sizes.facts.hom
-        reads = [
-            (hom.inputs[k].buffer, access, self.sizes.plan(k), False)
-            for k, access in enumerate(self.sizes.reads.inputs)
-        ]
-        outputs = zip((v.buffer for v in hom.outputs), self.sizes.reads.outputs, strict=True)
-        every = [*reads, *((name, access, None, True) for name, access in outputs)]
-        single = {(n, a.steps, plan): (a, plan, written) for n, a, plan, written in every if a is not None}
-        by_form: dict[object, list[Traffic]] = {}
-        for access, plan, written in single.values():
-            form = access.steps, access.buffer.shape, access.buffer.type, plan, written
-            by_form.setdefault(form, []).append(Traffic(access, plan, written, 1))
-        return [replace(same[0], count=len(same)) for same in by_form.values()]
+        reads = self.sizes.reads
+        plans = [self.sizes.plan(k) for k in range(len(reads.inputs))]
+        key = "arrays", tuple([plan is None for plan in plans])
+        if key not in reads.known:
+            uncopied = [k for k, plan in enumerate(plans) if plan is None]
+            outputs = zip((v.buffer for v in reads.hom.outputs), reads.outputs, strict=True)
+            written = [(name, access, None, True) for name, access in outputs]
+            reads.known[key] = _of_one_form([*self._read(uncopied), *written])
+        read: list[Traffic] = reads.known[key]
+        copied = [k for k, plan in enumerate(plans) if plan is not None]
+        return [*read, *_of_one_form(self._read(copied))] if copied else read
 
-    def traffic(self, capacity: float, ways: int = 0) -> float:
-        """Return the bytes that come through from behind a cache of some size."""
+    def _read(self, inputs: Sequence[int]) -> list[_Touched]:
+        reads = self.sizes.reads
+        return [(reads.hom.inputs[k].buffer, reads.inputs[k], self.sizes.plan(k), False) for k in inputs]
+
+    def traffic(self, capacity: float, ways: int = 0, *, near: bool = False) -> float:
+        """Return the bytes that come through from behind a cache of some size.
+
+        ``near``: that what is behind it is as quick for rows in pieces.
+        """
 
         def load(item: Traffic, sizes: Sizes) -> float:
-            return self.footprint(item, sizes) * (1.0 if ways else self._jumps(item))
+            return self.footprint(item, sizes) * (1.0 if near else self._jumps(item))
 
         return self._loaded(capacity, ways, load)
 
@@ -190,9 +210,18 @@ class MemoryModel:
         if not kept or not steps or item.plan is not None:
             return 1.0
         along = steps[-1][self.sizes.loops[kept[-1]][0]] != 0
-        piece = self._box(item, self.sizes.insides[kept[-1] if along else kept[-1] + 1])[-1]
-        bytes_of_piece = piece * item.access.buffer.type.size
+        inside = kept[-1] if along else kept[-1] + 1
+        bytes_of_piece = self._box(item, self.sizes.insides[inside])[-1] * item.access.buffer.type.size
+        bytes_of_piece *= self._rows_behind(item, inside, bytes_of_piece)
         return min(self.costs.largest_prefetch_factor, 1.0 + self.costs.prefetch_bytes / bytes_of_piece)
+
+    def _rows_behind(self, item: Traffic, inside: int, row: int) -> int:
+        """Return how many rows follow each other in memory, each walked when the one before it is."""
+        if not inside or prod(self._box(item, self.sizes.insides[inside])[:-1]) > 1:
+            return 1
+        d, trips, points = self.sizes.loops[inside - 1]
+        step = item.distance(d) * points
+        return int(trips) if 0 < step <= row + self.costs.line_bytes else 1
 
     def through(self, capacity: float, need: _Measure, load: _Measure, unit: int) -> float:
         """Return what is loaded where the largest inner part stays whose needs fit."""
@@ -288,9 +317,12 @@ class CacheModel:
     @cached_property
     def cycles(self) -> list[float]:
         """Cycles that each level takes, summed over cores, and page misses; data that fit are there."""
+        reduces = bool(self.memory.sizes.facts.reduced)
         cycles = [
-            self.memory.traffic(size, way) / rate if self._leaves(size) else 0.0
-            for size, rate, way in self._levels
+            self.memory.traffic(size, way, near=not number or (reduces and way > 0)) / rate
+            if self._leaves(size)
+            else 0.0
+            for number, (size, rate, way) in enumerate(self._levels)
         ]
         in_cache = self._data <= self._levels[-1][0]
         miss = self.costs.page_miss_in_cache if in_cache else self.costs.page_miss_in_memory

@@ -25,6 +25,8 @@ class Memory(Enum):
     LOCAL = "local"
     """A copy of the cache tile's elements in local memory."""
 
+    __hash__ = object.__hash__  # a search looks schedules up often, and Enum's own is a function of Python
+
 
 @dataclass(frozen=True)
 class Caching:

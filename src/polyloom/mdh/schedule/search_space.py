@@ -18,7 +18,7 @@ from typing import Any
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.schedule.addresses import Access, Buffers
-from polyloom.mdh.schedule.cost_model import predicted_seconds
+from polyloom.mdh.schedule.cost_model import Prediction, prediction
 from polyloom.mdh.schedule.designs import designs
 from polyloom.mdh.schedule.legality import LARGEST_TILE, problems
 from polyloom.mdh.schedule.loop_sizes import UNKNOWN, Reads
@@ -49,15 +49,32 @@ class ScheduleSpace:
     device: DeviceModel
     split: bool = True
     others: tuple[MdHom, ...] = ()
+    _facts: dict[Schedule, TileFacts] = field(default_factory=dict)
+    _expected: dict[Schedule, Prediction] = field(default_factory=dict)
     _predictions: dict[Schedule, float] = field(default_factory=dict)
 
     def facts(self, schedule: Schedule) -> TileFacts:
         """Return what a schedule means."""
         return TileFacts(self.hom, schedule)
 
+    def _known_facts(self, schedule: Schedule) -> TileFacts:
+        if schedule not in self._facts:
+            self._facts[schedule] = TileFacts(self.hom, schedule)
+        return self._facts[schedule]
+
+    @cached_property
+    def plain_facts(self) -> TileFacts:
+        """What holds whatever the schedule decides."""
+        return self.facts(self.plain)
+
+    @cached_property
+    def _extents(self) -> tuple[int, ...]:
+        found = map(self.plain_facts.extent, range(len(self.hom.extents)))
+        return tuple(UNKNOWN if n is None else n for n in found)
+
     def is_valid(self, schedule: Schedule) -> bool:
         """Whether the md_hom may have a schedule here."""
-        facts = self.facts(schedule)
+        facts = self._known_facts(schedule)
         if (not self.split and facts.split) or problems(facts, self.buffers, self.device):
             return False
         return not any(problems(TileFacts(o, schedule), self.buffers, self.device) for o in self.others)
@@ -69,8 +86,17 @@ class ScheduleSpace:
     def predicted(self, schedule: Schedule) -> float:
         """Return the seconds that the cost model expects."""
         if schedule not in self._predictions:
-            self._predictions[schedule] = predicted_seconds(self.facts(schedule), self.reads, self.device)
+            self._predictions[schedule] = self._prediction(schedule).seconds
         return self._predictions[schedule]
+
+    def at_least(self, schedule: Schedule) -> float:
+        """Return seconds below what the cost model expects, which are known sooner."""
+        return self._prediction(schedule).least_seconds
+
+    def _prediction(self, schedule: Schedule) -> Prediction:
+        if schedule not in self._expected:
+            self._expected[schedule] = prediction(self._known_facts(schedule), self.reads, self.device)
+        return self._expected[schedule]
 
     @cached_property
     def plain(self) -> Schedule:
@@ -82,7 +108,7 @@ class ScheduleSpace:
         """The legal schedules of the usual forms; none on GPUs."""
         if self.on_gpu:
             return ()
-        made = designs(self.plain, self.facts(self.plain), self.reads, self.width, self.device)
+        made = designs(self.plain, self.plain_facts, self.reads, self.width, self.device)
         return tuple(filter(self.is_valid, made))
 
     def sample(self, rng: Random) -> Schedule:
@@ -132,7 +158,7 @@ class ScheduleSpace:
     @cached_property
     def vector_choices(self) -> tuple[int | None, ...]:
         """The dimensions that vectors may run along, the better ones more often."""
-        facts = self.facts(self.plain)
+        facts = self.plain_facts
         found: list[int | None] = [None]
         for d in (*facts.kept, *facts.reduced):
             if self.extent(d) < 2 or facts.guard_uses(d):
@@ -152,8 +178,7 @@ class ScheduleSpace:
 
     def extent(self, d: int) -> int:
         """Return an extent; a usual one where it is known only at launch."""
-        n = self.facts(self.plain).extent(d)
-        return UNKNOWN if n is None else n
+        return self._extents[d]
 
 
 @dataclass
@@ -169,11 +194,11 @@ class _Draft:
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
-        return self.space.facts(self.space.plain).kept
+        return self.space.plain_facts.kept
 
     @cached_property
     def reduced(self) -> tuple[int, ...]:
-        return self.space.facts(self.space.plain).reduced
+        return self.space.plain_facts.reduced
 
     def schedule(self) -> Schedule:
         """Return a schedule that is valid but for limits that couple dimensions."""
@@ -211,7 +236,7 @@ class _Draft:
             return tuple(self.rng.sample(every, len(every)))
 
         private, unrolled = shuffled(), shuffled()
-        combiner = self.space.facts(schedule).combiner
+        combiner = self.space.plain_facts.combiner
         if combiner is not None and not combiner.commutative:
             private, unrolled = tuple(every), tuple(every)
         elif self.rng.random() < 0.5:
@@ -243,7 +268,7 @@ class _Draft:
     @property
     def _is_known(self) -> bool:
         """Whether all extents are numbers: else all shapes of a tile are written out, so tiles are small."""
-        facts = self.space.facts(self.space.plain)
+        facts = self.space.plain_facts
         return all(facts.extent(d) is not None for d in self.dimensions)
 
     def _tile_size(self, count: int, room: int) -> int:
@@ -333,7 +358,7 @@ class _Draft:
         return found
 
     def _copied_length(self, schedule: Schedule, d: int) -> int:
-        step, known = self._step(schedule, d), self.space.facts(schedule).extent(d) is not None
+        step, known = self._step(schedule, d), self.space.plain_facts.extent(d) is not None
         if d in self.reduced and known and self.rng.random() < 0.6:
             return 0
         return step * self.rng.choice((1, 1, 2, 4, 8) if d in self.kept else (16, 32, 64, 128, 256))
@@ -387,7 +412,7 @@ class _Draft:
 
     def with_follow(self, schedule: Schedule) -> Schedule:
         """Let an input lead the unrolled points, where several of them read one element."""
-        combiner = self.space.facts(schedule).combiner
+        combiner = self.space.plain_facts.combiner
         usable = self.space.inner_arrays
         if combiner is None or not combiner.commutative or not usable or self.rng.random() < 0.6:
             return replace(schedule, follow=None)

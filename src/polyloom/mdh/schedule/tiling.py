@@ -7,7 +7,7 @@ from functools import cached_property
 from math import prod
 
 from polyloom.ir.host import Combiner, Index, MdHom, Order
-from polyloom.mdh.schedule.addresses import kept_dimensions, known, reduced_dimensions
+from polyloom.mdh.schedule.addresses import inner_reads, kept_dimensions, known, reduced_dimensions
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
 
@@ -29,7 +29,12 @@ class TileFacts:
         """The dimensions that are combined into one point."""
         return reduced_dimensions(self.hom)
 
-    @property
+    @cached_property
+    def inner(self) -> frozenset[int]:
+        """The inputs that are read at every point, not at kept points alone."""
+        return inner_reads(self.hom)
+
+    @cached_property
     def combiner(self) -> Combiner | None:
         """The operator of the reduced dimensions."""
         return next((self.hom.combine[d].combiner for d in self.reduced), None)
@@ -80,12 +85,21 @@ class TileFacts:
 
     def is_tiled(self, d: int) -> bool:
         """Whether a dimension has a loop over cache tiles."""
-        size, covered = self.schedule.local[d], self.covered(d)
-        return size > 0 and (covered is None or size < covered)
+        return self._tiled[d]
+
+    @cached_property
+    def _tiled(self) -> tuple[bool, ...]:
+        pairs = zip(self.schedule.local, self._covered, strict=True)
+        return tuple([size > 0 and (covered is None or size < covered) for size, covered in pairs])
 
     def length(self, d: int) -> int | None:
         """Return how many points a cache tile has at most; None where that is not known."""
-        return self.schedule.local[d] if self.is_tiled(d) else self.covered(d)
+        return self._lengths[d]
+
+    @cached_property
+    def _lengths(self) -> tuple[int | None, ...]:
+        three = zip(self._tiled, self.schedule.local, self._covered, strict=True)
+        return tuple([size if is_tiled else covered for is_tiled, size, covered in three])
 
     def divides(self, d: int, step: int) -> bool:
         """Whether every cache tile of a dimension is known to consist of whole tiles of ``step`` points."""

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
+from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.tuning.candidates.trial import Trial
 from polyloom.mdh.tuning.measure import OneByOne
 from polyloom.mdh.tuning.outcome import Outcome, Status
-from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker, start_failed
+from polyloom.workers.child import Died, Job, Overdue, Worker
 
 S = TypeVar("S")
 
@@ -81,3 +82,10 @@ class DeviceMeasure(OneByOne[S]):
             return {}
         first = self._build_limit + ALLOWANCE + 10 * stop_above
         return {"first": first, "repeat": ALLOWANCE + 30 * stop_above}
+
+
+def start_failed(fault: Exception) -> PolyloomError:
+    """Return the diagnostic for a child that cannot even be started."""
+    message = f"the process that times candidates cannot be started: {fault}"
+    helps = ["`polyloom devices` shows which devices work"]
+    return PolyloomError(error("tuning-worker", message, helps=helps))

@@ -54,7 +54,8 @@ class TuneOptions:
     ``budget``: seconds for all md_homs together; ``evaluations``: candidates for each at most; ``cutoff``: a
     candidate is given up above so many times the best; ``finalists``: how many are timed once more in turns,
     which takes ``last`` of the budget; ``early_stopping``: stop after so many candidates without any better
-    one.
+    one; ``jobs``: how many are built at a time, and timed one at a time all the same (None: as many as the
+    process may run threads).
     """
 
     budget: float = 60.0
@@ -64,6 +65,7 @@ class TuneOptions:
     finalists: int = 4
     last: float = 0.1
     early_stopping: int | None = None
+    jobs: int | None = None
     search: SearchOptions = field(default_factory=SearchOptions)
 
 
@@ -245,7 +247,8 @@ class _Run(Generic[S]):
         if self.task.space.text(schedule) in self.built:
             return
         left = (self.options.evaluations or BUILT_TOGETHER) - self.evaluations
-        coming = [schedule, *self.search.waiting][: max(1, min(left, BUILT_TOGETHER))]
+        most = max(BUILT_TOGETHER, self.options.jobs or 0)
+        coming = [schedule, *self.search.waiting][: max(1, min(left, most))]
         self.built |= set(map(self.task.space.text, coming))
         self._measure.build(coming)
 

@@ -20,10 +20,10 @@ from polyloom.mdh.schedule.tiling import has_tiles
 from polyloom.mdh.tuning.adaptation import seeded_space
 from polyloom.mdh.tuning.candidates.trial import Trial
 from polyloom.mdh.tuning.cluster.measure import ClusterMeasure
-from polyloom.mdh.tuning.cluster.workers import Cluster
 from polyloom.mdh.tuning.database import Database
 from polyloom.mdh.tuning.timing import DeviceMeasure
 from polyloom.mdh.tuning.tune import Observer, Tuned, TuneOptions, TuningTask, tune
+from polyloom.workers.cluster import Cluster
 
 EMITTER = "polyloom.mdh.tuning.schedule_lookup:emit_with_text"
 NATIVE_EMITTER = "polyloom.mdh.tuning.schedule_lookup:code_with_text"
@@ -80,6 +80,7 @@ def _task(
         emitter=NATIVE_EMITTER if device.platform == NATIVE else EMITTER,
         folder=str(Path(folder)),
         seed=options.seed,
+        jobs=options.jobs,
     )
     measure = _measure(trial, cluster)
     stack.callback(measure.close)

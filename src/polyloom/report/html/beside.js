@@ -8,7 +8,7 @@ async function gridOf(run, k) {
   const canvas = $(`grid-${k}`);
   canvas.style.height = "340px";
   return new GridView(canvas, run, layers, [], () => {}, (pe) => {
-    const at = pe.y * run.grid.width + pe.x, words = layers.filter((layer) => layer.name !== "role")
+    const at = pe.y * run.grid.width + pe.x, words = layers.filter((layer) => !layer.names)
       .map((layer) => `${layer.label} ${Math.round(layer.values.at(at)).toLocaleString("en")} ${layer.unit}`);
     $(`status-${k}`).textContent = `PE (${pe.x}, ${pe.y}): ${words.join("; ")}`;
   });
@@ -30,7 +30,7 @@ async function start() {
   document.documentElement.dataset.theme = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   if (data.runs.length) {
     const grids = await Promise.all(data.runs.map(gridOf));
-    for (const layer of grids[0].layers.filter((each) => each.name !== "role")) {
+    for (const layer of grids[0].layers.filter((each) => !each.names)) {
       const button = document.createElement("button");
       Object.assign(button, { type: "button", textContent: layer.label });
       button.dataset.layer = layer.name;

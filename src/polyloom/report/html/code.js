@@ -96,10 +96,14 @@ class CodeView {
 
   release() { this.held = 0; this.point(0); }
 
+  // Whether anything was counted for a line.
+  counted(listing, line) {
+    for (let k = 0; k < listing.uses.length; k += USE) if (listing.uses[k] === line) return true;
+    return false;
+  }
+
   // From elsewhere: shows and lights a line without asking back.
-  light(role, line) {
-    const listing = this.listings.find((each) => each.role === role);
-    if (!listing || !line) return;
+  light(listing, line) {
     this.show(listing);
     for (const row of this.rows) row.classList.toggle("lit", row.dataset.line === String(line));
     this.status.textContent = this.words(line);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +16,18 @@ from polyloom.csl.host.run import Run
 from polyloom.csl.survey import program_name, survey
 from polyloom.files import write_text
 from polyloom.report.csl.explain_view import started
-from polyloom.report.html.document import Document, activity, heat_maps, links, routes
+from polyloom.report.html.document import (
+    Document,
+    activity,
+    heat_maps,
+    links,
+    packed_json,
+    packed_timelines,
+    routes,
+)
 from polyloom.report.html.environment import as_json, rendered, scripts
 from polyloom.report.html.page import SCRIPTS
 from polyloom.report.html.tables import count_cards
-from polyloom.report.html.timeline import timelines
 from polyloom.wafer.explain.grids import NO_ROLE, Integers, RouteGrid
 from polyloom.wafer.simulator.result import Trace, TraceKind
 
@@ -50,7 +59,7 @@ def csl_page(run: Run, name: str) -> str:
         tasks=tuple(task_rows(run)),
         waits=tuple(wait_rows(run)),
         recorded=0 if run.trace is None else len(np.unique(run.trace.events["pe"])),
-        scripts=scripts(*SCRIPTS),
+        scripts=scripts(*SCRIPTS, "one.js"),
         data=as_json(_document(run)),
     )
 
@@ -67,9 +76,9 @@ def _document(run: Run) -> Document:
         "roles": [unit.overview.file for unit in program.units],
         "colors": list(_colors(run)),
         "routes": routes(_route_grids(run)),
-        "timelines": {"names": [], "pes": []} if run.trace is None else timelines(run.trace),
+        "timelines": packed_timelines(run.trace),
         "samples": None,
-        "listings": None,
+        "listings": packed_json(found) if (found := list(listings(run))) else None,
         "activity": activity(run.trace, program.width, program.height),
     }
 
@@ -99,6 +108,65 @@ def _route_grids(run: Run) -> Iterator[RouteGrid]:
                 found.setdefault((route.color, side, tuple(sorted(tx))), empty)[y, x] = True
     for (color, source, targets), on in sorted(found.items(), key=lambda item: item[0]):
         yield RouteGrid(color, source, targets, on)
+
+
+# ---- Cycles of lines
+
+_Uses = dict[int, npt.NDArray[np.int64]]
+"""By line: how often it was entered; cycles at work, waiting, of microthreads beside."""
+
+
+def listings(run: Run) -> Iterator[Document]:
+    """Yield the files with lines that were counted, those of programs first, as of layers (``listing``)."""
+    if run.trace is None or run.trace.profile is None:
+        return
+    found = _uses(run)
+    roots = {unit.overview.file: None for unit in run.program.units}
+    by_root = [name for root in roots for name in found if Path(name).name == Path(root).name]
+    for name in dict.fromkeys([*by_root, *found]):
+        numbers = _programs_of(run, name)
+        uses = [[line, *use.tolist()] for line, use in sorted(found[name].items())]
+        yield {
+            "roles": numbers,
+            "name": name,
+            "pes": sum(number in numbers for number in run.program.tiles.values()),
+            "cycles": sum(use[2] + use[4] for use in uses),
+            "text": run.program.sources[name],
+            "uses": [number for use in uses for number in use],
+            "tasks": [],
+            "names": dict(_heads(run.program.sources[name])),
+        }
+
+
+def _uses(run: Run) -> dict[str, _Uses]:
+    """Return what was counted, by file; what a task takes before its first statement is of its head."""
+    assert run.trace is not None
+    assert run.trace.profile is not None
+    found: dict[str, _Uses] = {}
+    heads = {name: (file, line) for file, text in run.program.sources.items() for name, line in _heads(text)}
+    for use in run.trace.profile.lines:
+        file, line = (use.task, use.line) if use.line else heads.get(use.task, ("", 0))
+        if file in run.program.sources:
+            counts = np.array([use.times, use.worked, use.waited, use.beside], np.int64)
+            lines = found.setdefault(file, {})
+            lines[line] = lines.get(line, np.zeros(4, np.int64)) + counts
+    return found
+
+
+_HEAD = re.compile(r"^\s*(?:export\s+)?(?:task|fn)\s+(\w+)\s*\(")
+
+
+def _heads(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the tasks and functions of a file, each with the line where it begins."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if head := _HEAD.match(line):
+            yield head[1], number
+
+
+def _programs_of(run: Run, file: str) -> list[int]:
+    """Return the numbers of the programs whose C has lines of a file."""
+    mark = re.compile(f"^#line \\d+ {re.escape(json.dumps(file))}$", re.MULTILINE)
+    return [number for number, unit in enumerate(run.program.units) if mark.search(unit.text)]
 
 
 # ---- Where cycles go

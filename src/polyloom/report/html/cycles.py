@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.pe_program.tree import RoleCode
 from polyloom.wafer.simulation.result import SimulationResult
-from polyloom.wafer.simulator.result import Trace, TraceKind
+from polyloom.wafer.simulator.result import Counts, Trace, TraceKind
 
 Events = npt.NDArray[np.void]
 
@@ -37,34 +40,52 @@ class Budget:
 
 def budget(result: SimulationResult) -> Budget | None:
     """Return the parts for the busiest PE that has a time line; None where nothing was recorded."""
-    trace = result.trace
+    trace, machine = result.trace, result.program.machine
     if trace is None or not len(trace.events):
         return None
-    busy = result.simulation.busy.ravel()
-    pe = max(np.unique(trace.events["pe"]).tolist(), key=lambda number: (int(busy[number]), -number))
+    pe = busiest(result.simulation, np.unique(trace.events["pe"]))
+    return budget_of(
+        trace, pe, machine, data_tasks(role.code for role in result.program.roles), result.cycles
+    )
+
+
+def busiest(counts: Counts, pes: npt.NDArray[np.integer[Any]]) -> int:
+    """Return the number of the PE that worked longest, the first of those."""
+    busy = counts.busy.ravel()
+    return max(map(int, pes), key=lambda number: (int(busy[number]), -number))
+
+
+def budget_of(trace: Trace, pe: int, machine: Machine, data: frozenset[str], cycles: int) -> Budget:
+    """Return the parts for a PE; ``data``: what the trace calls tasks that elements start."""
     events = trace.events[trace.events["pe"] == pe]
-    return Budget((pe % trace.width, pe // trace.width), tuple(_parts(result, trace, events)))
+    return Budget((pe % trace.width, pe // trace.width), tuple(_parts(trace, events, machine, data, cycles)))
 
 
-def _parts(result: SimulationResult, trace: Trace, events: Events) -> list[Part]:
+def data_tasks(codes: Iterable[RoleCode]) -> frozenset[str]:
+    """Return what a trace calls the tasks that elements of streams start."""
+    names = [task.name for code in codes for task in code.data_tasks]
+    return frozenset(each for name in names for each in (name, f"end of {name}"))
+
+
+def _parts(
+    trace: Trace, events: Events, machine: Machine, data: frozenset[str], cycles: int
+) -> Iterator[Part]:
     tasks, simd, waits = (
         events[events["kind"] == kind] for kind in (TraceKind.TASK, TraceKind.SIMD, TraceKind.WAIT)
     )
     worked, waited = int(tasks["duration"].sum()), int(waits["duration"].sum())
-    launch = len(simd) * result.program.machine.simd_launch
+    launch = len(simd) * machine.simd_launch
     elements = int(simd["duration"].sum()) - launch - _inside(waits, simd)
-    dispatch = _dispatch(result, trace, tasks)
-    before, between, after = _idle(result, trace, tasks)
-    return [
-        Part("simd", "SIMD instructions at work", elements),
-        Part("launch", "launching them", launch),
-        Part("dispatch", "dispatching tasks", dispatch),
-        Part("task", "scalar code and descriptors", worked - waited - elements - launch - dispatch),
-        Part("wait", "waiting in tasks for the fabric", waited),
-        Part("before", "idle until the first element comes", before),
-        Part("between", "idle between elements", between),
-        Part("after", "idle after the last task", after),
-    ]
+    dispatch = _dispatch(trace, tasks, machine, data)
+    before, between, after = _idle(trace, tasks, data, cycles)
+    yield Part("simd", "SIMD instructions at work", elements)
+    yield Part("launch", "launching them", launch)
+    yield Part("dispatch", "dispatching tasks", dispatch)
+    yield Part("task", "scalar code and descriptors", worked - waited - elements - launch - dispatch)
+    yield Part("wait", "waiting in tasks for the fabric", waited)
+    yield Part("before", "idle until the first element comes", before)
+    yield Part("between", "idle between elements", between)
+    yield Part("after", "idle after the last task", after)
 
 
 def _inside(waits: Events, simd: Events) -> int:
@@ -76,13 +97,7 @@ def _inside(waits: Events, simd: Events) -> int:
     return int(waits["duration"][(at >= 0) & (waits["start"] < ends)].sum())
 
 
-def _data_tasks(result: SimulationResult) -> set[str]:
-    tasks = [task for role in result.program.roles for task in role.code.data_tasks]
-    return {name for task in tasks for name in (task.name, f"end of {task.name}")}
-
-
-def _dispatch(result: SimulationResult, trace: Trace, tasks: Events) -> int:
-    machine, data = result.program.machine, _data_tasks(result)
+def _dispatch(trace: Trace, tasks: Events, machine: Machine, data: frozenset[str]) -> int:
     cost = [
         machine.data_task_dispatch if name in data else 0 if name == "main" else machine.local_task_activate
         for name in trace.names
@@ -92,15 +107,15 @@ def _dispatch(result: SimulationResult, trace: Trace, tasks: Events) -> int:
     return int(np.minimum(np.array(cost)[tasks["name"]], tasks["duration"]).sum())
 
 
-def _idle(result: SimulationResult, trace: Trace, tasks: Events) -> tuple[int, int, int]:
+def _idle(trace: Trace, tasks: Events, data: frozenset[str], cycles: int) -> tuple[int, int, int]:
     """Return the idle cycles before the first element of a stream, after the last task, and others."""
     if not len(tasks):
-        return 0, 0, result.cycles
+        return 0, 0, cycles
     order = np.argsort(tasks["start"], kind="stable")
     starts = tasks["start"][order]
     ends = starts + tasks["duration"][order]
     gaps = np.maximum(starts - np.concatenate([[0], ends[:-1]]), 0)
-    data = np.array([name in _data_tasks(result) for name in trace.names])[tasks["name"][order]]
-    first = int(np.argmax(data)) if data.any() else -1
+    of_data = np.array([name in data for name in trace.names])[tasks["name"][order]]
+    first = int(np.argmax(of_data)) if of_data.any() else -1
     before = int(gaps[: first + 1].sum())
-    return before, int(gaps.sum()) - before, max(result.cycles - int(ends.max()), 0)
+    return before, int(gaps.sum()) - before, max(cycles - int(ends.max()), 0)

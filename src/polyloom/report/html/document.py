@@ -13,7 +13,7 @@ from polyloom.report.html.cycles import budget
 from polyloom.report.html.listing import Listing, cycles_of_functions, listings
 from polyloom.report.html.packing import pack_numbers, pack_text, pack_truths
 from polyloom.report.html.tables import cards, map_text, program_text, verdict
-from polyloom.report.html.timeline import timelines
+from polyloom.report.html.timeline import MOST_EVENTS, timelines
 from polyloom.wafer.explain.grids import Integers, RouteGrid, memory_grid, role_grid, route_grids
 from polyloom.wafer.explain.instances import Arrival, InstanceSample, instance_samples
 from polyloom.wafer.simulation.result import SimulationResult
@@ -29,8 +29,11 @@ MOST_PES_WITH_LINKS = 4096
 """On larger rectangles the page says of links only how much the busiest one of a PE was used."""
 
 
-def document(result: SimulationResult) -> Document:
-    """Return what the scripts need: grid, heat maps, routes, time lines, samples of instance sets."""
+def document(result: SimulationResult, most_events: int = MOST_EVENTS) -> Document:
+    """Return what the scripts need: grid, heat maps, routes, time lines, samples of instance sets.
+
+    ``most_events``: in the time lines of all PEs together.
+    """
     program = result.program
     grid = program.analysis.border.given.grid
     found = listings(result)
@@ -43,9 +46,9 @@ def document(result: SimulationResult) -> Document:
         "roles": [role.code.name for role in program.roles],
         "colors": [{"color": color, "carries": what} for color, what in program.routing.colors],
         "routes": routes(route_grids(program)),
-        "timelines": {"names": [], "pes": []} if result.trace is None else timelines(result.trace),
-        "samples": _samples(result),
-        "listings": None if not found else pack_text(json.dumps([each.json() for each in found])),
+        "timelines": packed_timelines(result.trace, most_events),
+        "samples": packed_json(_samples(result)),
+        "listings": packed_json([each.json() for each in found]) if found else None,
         "activity": activity(result.trace, grid.width, grid.height),
     }
 
@@ -72,6 +75,16 @@ def summary(result: SimulationResult, found: tuple[Listing, ...]) -> Document:
     }
 
 
+def packed_json(value: Any) -> Document:
+    """Return a document as a packed text of JSON."""
+    return pack_text(json.dumps(value, separators=(",", ":")))
+
+
+def packed_timelines(trace: Trace | None, most_events: int = MOST_EVENTS) -> Document:
+    """Return the time lines as a packed text; no PE has one where nothing was recorded."""
+    return packed_json({"names": [], "pes": []} if trace is None else timelines(trace, most_events))
+
+
 def activity(trace: Trace | None, width: int, height: int) -> Document | None:
     """Return what PEs do as time goes on, if that was recorded."""
     profile = None if trace is None else trace.profile
@@ -91,7 +104,6 @@ def heat_maps(counts: Counts, memory: Integers, roles: Integers, role: str = "ro
         ("memory", "memory", "bytes", memory),
         ("wavelets", "wavelets through the router", "wavelets", use.sum(axis=2)),
         ("link", "busiest link", "wavelets", use.max(axis=2)),
-        ("role", role, "", roles),
     )
     return [
         {
@@ -103,7 +115,13 @@ def heat_maps(counts: Counts, memory: Integers, roles: Integers, role: str = "ro
             "values": pack_numbers(values),
         }
         for name, label, unit, values in amounts
-    ]
+    ] + [named_map("role", role, "roles", roles)]
+
+
+def named_map(name: str, label: str, names: str, values: Integers) -> Document:
+    """Return what a colour stands for by its number in a list of names; ``names``: that field of the page."""
+    ends = {"minimum": int(values.min()), "maximum": int(values.max())}
+    return {"name": name, "label": label, "unit": "", "names": names, **ends, "values": pack_numbers(values)}
 
 
 def links(counts: Counts) -> list[Document]:

@@ -41,6 +41,7 @@ function sharp(canvas) {
 class GridView {
   constructor(canvas, data, layers, routes, onChoose, onFocus) {
     Object.assign(this, { canvas, layers, routes, onChoose, onFocus });
+    this.boxes = data.boxes || []; // named rectangles of PEs
     this.columns = data.grid.width;
     this.rows = data.grid.height;
     this.layer = layers[0];
@@ -89,8 +90,8 @@ class GridView {
   }
 
   colorAt(k) {
-    const value = this.layer.values.at(k), { minimum, maximum, name } = this.layer;
-    if (name === "role") return value < 0 ? [128, 128, 128] : rgbOf(CATEGORIES[value % CATEGORIES.length]);
+    const value = this.layer.values.at(k), { minimum, maximum, names } = this.layer;
+    if (names) return value < 0 ? [128, 128, 128] : rgbOf(CATEGORIES[value % CATEGORIES.length]);
     return heat(maximum > minimum ? (value - minimum) / (maximum - minimum) : maximum > 0 ? 1 : 0);
   }
 
@@ -118,6 +119,7 @@ class GridView {
     if (this.size >= 7) this.drawLines(context);
     if (this.size >= 34 && this.layer.values) this.drawValues(context);
     this.drawAxes(context);
+    for (const box of this.boxes) this.drawBox(context, box);
     this.drawRoutes(context);
     for (const pe of this.chosen) this.outline(context, pe, 3);
     if (this.focus) this.outline(context, this.focus, 1.5);
@@ -163,10 +165,26 @@ class GridView {
     for (let y = y0; y <= y1; y++)
       for (let x = x0; x <= x1; x++) {
         const k = y * this.columns + x, value = this.layer.values.at(k);
-        const text = this.layer.name === "role" ? (value < 0 ? "–" : String.fromCharCode(65 + (value % 26))) : short(value);
+        const text = this.layer.names ? (value < 0 ? "–" : String.fromCharCode(65 + (value % 26))) : short(value);
         context.fillStyle = inkOn(this.colorAt(k));
         context.fillText(text, this.left + (x + 1) * this.size - 4, this.top + (y + 1) * this.size - 3, this.size - 6);
       }
+  }
+
+  drawBox(context, { name, x: [x0, x1], y: [y0, y1] }) {
+    const left = this.left + x0 * this.size, top = this.top + y0 * this.size;
+    const width = (x1 + 1 - x0) * this.size, height = (y1 + 1 - y0) * this.size;
+    context.strokeStyle = paint("--ink");
+    context.lineWidth = 1;
+    context.strokeRect(left, top, width, height);
+    if (width < 6.5 * name.length || height < 12) return;
+    context.font = "11px system-ui, sans-serif";
+    context.textAlign = "left";
+    context.textBaseline = "top";
+    context.fillStyle = paint("--surface");
+    context.fillRect(left + 1, top + 1, 6.2 * name.length + 4, 13);
+    context.fillStyle = paint("--ink");
+    context.fillText(name, left + 3, top + 2);
   }
 
   drawAxes(context) {

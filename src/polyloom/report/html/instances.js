@@ -29,7 +29,7 @@ function drawPoints(layers, box, names, bounds) {
   const { low, high } = bounds, across = high[0] - low[0] + 1, down = high[1] - low[1] + 1;
   const cell = Math.max(7, Math.min(CELL, 560 / across)), left = 44, top = 40;
   const width = left + across * cell + 12, height = top + down * cell + 14;
-  const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", width, style: `max-width: ${width}px` });
+  const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", width });
   const x = (a) => left + (a - low[0] + 0.5) * cell, y = (b) => top + (b - low[1] + 0.5) * cell;
   const every = (count) => [1, 2, 5, 10, 20, 50, 100].find((n) => n * cell >= 22 && n * 40 >= count) || 100;
   for (let a = low[0]; a <= high[0]; a++) {

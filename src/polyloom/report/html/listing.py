@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from polyloom.wafer.host.transfers import pes_of_role
 from polyloom.wafer.pe_program.c_names import with_c_names
 from polyloom.wafer.pe_program.tree import RoleCode
-from polyloom.wafer.program.wafer_program import RoleProgram
+from polyloom.wafer.simd.decision import SimdAnalysis
 from polyloom.wafer.simulation.result import SimulationResult
 from polyloom.wafer.simulator.profile import LineUse
+from polyloom.wafer.simulator.result import Trace
 
 _FUNCTION = re.compile(r"^static void (\w+)\(.*\) \{$")
 
@@ -53,7 +54,7 @@ class Listing:
     def json(self) -> dict[str, Any]:
         """Return what the page's scripts read (docs/report.md)."""
         return {
-            "role": self.role,
+            "roles": [self.role],
             "name": self.name,
             "pes": self.pes,
             "cycles": self.cycles,
@@ -64,17 +65,41 @@ class Listing:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A program of PEs as it is listed: its C, how many PEs run it, the tasks that it may compute."""
+
+    code: RoleCode
+    text: str
+    pes: int
+    simd: tuple[SimdAnalysis, ...]
+
+
 def listings(result: SimulationResult) -> tuple[Listing, ...]:
     """Return the files of all roles in the program's order; nothing where no lines were counted."""
-    trace = result.trace
+    program = result.program
+    found = (
+        Program(
+            role.code,
+            program.files[f"{role.code.name}.c"],
+            len(pes_of_role(program, role)[0]),
+            tuple(program.analysis.simd),
+        )
+        for role in program.roles
+    )
+    return listings_of(result.trace, found)
+
+
+def listings_of(trace: Trace | None, programs: Iterable[Program]) -> tuple[Listing, ...]:
+    """Return the programs with what was counted of them; nothing where no lines were."""
     if trace is None or trace.profile is None:
         return ()
     counted: dict[str, list[LineUse]] = {}
     for use in trace.profile.lines:
         counted.setdefault(use.role, []).append(use)
     return tuple(
-        _listing(result, number, role, counted.get(role.code.name, []))
-        for number, role in enumerate(result.program.roles)
+        _listing(number, program, counted.get(program.code.name, []))
+        for number, program in enumerate(programs)
     )
 
 
@@ -88,19 +113,18 @@ def cycles_of_functions(found: tuple[Listing, ...]) -> dict[str, int]:
     return dict(sorted(sums.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _listing(result: SimulationResult, number: int, role: RoleProgram, uses: list[LineUse]) -> Listing:
-    code = with_c_names(role.code)
-    text = result.program.files[f"{role.code.name}.c"]
-    functions = tuple(_functions(text.splitlines(), result, code))
+def _listing(number: int, program: Program, uses: list[LineUse]) -> Listing:
+    code, lines = with_c_names(program.code), program.text.splitlines()
+    functions = tuple(_functions(lines, program.simd))
     names = _traced_names(code, {f.name: f.first for f in functions})
     return Listing(
         number,
-        role.code.name,
-        len(pes_of_role(result.program, role)[0]),
-        text,
+        program.code.name,
+        program.pes,
+        program.text,
         tuple(_by_line(uses, names)),
         functions,
-        _tasks(text.splitlines(), functions, result, code),
+        _tasks(lines, functions, program.simd, code),
         names,
     )
 
@@ -117,17 +141,17 @@ def _traced_names(code: RoleCode, heads: dict[str, int]) -> dict[str, int]:
     return {**heads, **ends}
 
 
-def _functions(lines: list[str], result: SimulationResult, code: RoleCode) -> Iterator[Function]:
+def _functions(lines: list[str], simd: tuple[SimdAnalysis, ...]) -> Iterator[Function]:
     for number, line in enumerate(lines, 1):
         head = _FUNCTION.match(line)
         if head is not None:
             last = next(k for k in range(number, len(lines) + 1) if lines[k - 1] == "}")
-            yield Function(head[1], number, last, _task_of(head[1], result))
+            yield Function(head[1], number, last, _task_of(head[1], simd))
 
 
-def _task_of(function: str, result: SimulationResult) -> str:
+def _task_of(function: str, simd: tuple[SimdAnalysis, ...]) -> str:
     """Return the only task that the function can be of by its name; "" where there is none, or several."""
-    tasks = {simd.task.name: simd.task for simd in result.program.analysis.simd}
+    tasks = {each.task.name: each.task for each in simd}
     found = [
         name
         for name, task in tasks.items()
@@ -138,10 +162,10 @@ def _task_of(function: str, result: SimulationResult) -> str:
 
 
 def _tasks(
-    lines: list[str], functions: tuple[Function, ...], result: SimulationResult, code: RoleCode
+    lines: list[str], functions: tuple[Function, ...], simd: tuple[SimdAnalysis, ...], code: RoleCode
 ) -> dict[int, str]:
     """Return the tasks of lines: by the operands that stand there, else by the function."""
-    tasks = sorted({simd.task.name for simd in result.program.analysis.simd}, key=len, reverse=True)
+    tasks = sorted({each.task.name for each in simd}, key=len, reverse=True)
     of_operand = {
         operand.name: task
         for operand in code.operands

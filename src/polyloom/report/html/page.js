@@ -1,6 +1,7 @@
-// Puts the page together.
+// Puts the page together; `one.js` and `layers.js` begin it.
 
-const data = JSON.parse(document.getElementById("data").textContent);
+let data; // what the page, or the chosen layer, shows
+let leave = () => {}; // ends what goes on in what is shown
 const $ = (id) => document.getElementById(id);
 
 function theme() {
@@ -45,8 +46,8 @@ function swatch(color, text) {
 }
 
 function legendOf(layer) {
-  if (layer.name === "role")
-    return [...data.roles.map((role, k) => swatch(CATEGORIES[k % CATEGORIES.length], `${String.fromCharCode(65 + (k % 26))}: ${role}`)),
+  if (layer.names)
+    return [...data[layer.names].map((role, k) => swatch(CATEGORIES[k % CATEGORIES.length], `${String.fromCharCode(65 + (k % 26))}: ${role}`)),
             ...(layer.minimum < 0 ? [swatch("#808080", "–: no program")] : [])];
   const item = document.createElement("span"), scale = document.createElement("i");
   if (layer.minimum === layer.maximum) return [`${layer.maximum.toLocaleString("en")} ${layer.unit} on every PE`];
@@ -75,7 +76,7 @@ function peWords(pe, layers, links) {
   const k = pe.y * data.grid.width + pe.x, words = [];
   for (const layer of layers) {
     const value = layer.values.at(k), about = layer.values.exact ? "" : "about ";
-    if (layer.name === "role") words.push(value < 0 ? "no program" : `${layer.label} ${data.roles[value]}`);
+    if (layer.names) words.push(value < 0 ? "no program" : `${layer.label} ${data[layer.names][value]}`);
     else words.push(`${layer.label} ${about}${Math.round(value).toLocaleString("en")} ${layer.unit}`
       + (layer.name === "busy" ? ` (${Math.round((100 * value) / data.cycles)} %)` : ""));
   }
@@ -145,7 +146,6 @@ async function waveOf(grid, timelines) {
     if (grid.focus) grid.onFocus(grid.focus);
   });
   $("wave").hidden = false;
-  document.addEventListener("theme", () => { wave.paint(); grid.draw(); });
   return wave;
 }
 
@@ -155,28 +155,29 @@ async function codeOf(grid, timelines, layers, sets) {
     if ($("code")) $("code").hidden = true;
     return null;
   }
-  const roles = layers.find((layer) => layer.name === "role").values, roleAt = (pe) => roles.at(pe.y * data.grid.width + pe.x);
+  const roles = layers.find((layer) => ["role", "program"].includes(layer.name)).values;
+  const runs = (pe, listing) => listing.roles.includes(roles.at(pe.y * data.grid.width + pe.x));
   const lineOf = (listing, event) => event.line || (event.kind === "task" ? listing.names[event.name] || 0 : 0);
-  const listings = JSON.parse(await unpackText(data.listings));
+  const listings = await unpackJson(data.listings);
   const code = new CodeView(listings, $("listing"), $("code-role"), $("code-status"), (listing, line, task) => {
-    grid.mark(listing && ((k) => roles.at(k) === listing.role));
-    timelines.lit = listing && ((pe, event) => roleAt(pe) === listing.role && lineOf(listing, event) === line);
+    grid.mark(listing && ((k) => listing.roles.includes(roles.at(k))));
+    timelines.lit = listing && ((pe, event) => runs(pe, listing) && lineOf(listing, event) === line);
     timelines.draw();
     if (sets) sets.light(listing ? task : "");
   });
   code.onHold = (listing) => { // a PE with this program is among the time lines
-    const mine = [...timelines.byPe.values()].filter((pe) => roleAt(pe) === listing.role);
-    if (mine.length && !grid.chosen.some((pe) => roleAt(pe) === listing.role)) grid.choose({ x: mine[0].x, y: mine[0].y }, false);
+    const mine = [...timelines.byPe.values()].filter((pe) => runs(pe, listing));
+    if (mine.length && !grid.chosen.some((pe) => runs(pe, listing))) grid.choose({ x: mine[0].x, y: mine[0].y }, false);
   };
   timelines.onEvent = (pe, event) => {
-    const listing = listings.find((each) => each.role === roleAt(pe));
-    if (event && listing) code.light(listing.role, lineOf(listing, event));
+    const listing = event && listings.find((each) => runs(pe, each) && code.counted(each, lineOf(each, event)));
+    if (listing) code.light(listing, lineOf(listing, event));
   };
   return code;
 }
 
 function exports(grid, timelines) {
-  const name = document.title.split(" ")[0].replace(/[^\w-]/g, "_");
+  const name = (data.summary?.name || document.title.split(" ")[0]).replace(/[^\w-]/g, "_");
   const put = (id, what, drawing) => { if ($(id)) $(id).append(exportButtons(`${name}-${what}`, drawing)); };
   put("grid-export", "pes", () => drawnAsSvg(grid, grid.canvas.clientWidth, grid.canvas.clientHeight, grid.drawOn));
   put("time-export", "timelines", () => timelines.asSvg());
@@ -184,8 +185,12 @@ function exports(grid, timelines) {
   put("sets-export", "instances", () => ($("set-before").firstChild ? svgText($("set-before").firstChild) : null));
 }
 
-async function start() {
-  theme();
+async function unpackJson(packed) { return packed && JSON.parse(await unpackText(packed)); }
+
+async function start(shown) {
+  leave();
+  data = { ...shown, timelines: await unpackJson(shown.timelines), samples: await unpackJson(shown.samples) };
+  const ends = new AbortController(), onTheme = (draw) => document.addEventListener("theme", draw, { signal: ends.signal });
   const sets = data.samples ? setsOf() : null;
   const unpacked = (list, key) => Promise.all(list.map(async (item) => ({ ...item, [key]: await unpack(item[key]) })));
   const [layers, routes, links] = await Promise.all([unpacked(data.layers, "values"), unpacked(data.routes, "on"), unpacked(data.links, "values")]);
@@ -199,20 +204,19 @@ async function start() {
     },
     (pe) => { $("grid-status").textContent = (wave && grid.layer === wave.layer ? `${wave.wordsAt(pe)}. ` : "") + peWords(pe, layers, links); });
   wave = await waveOf(grid, timelines);
-  const shown = wave ? [...layers, wave.layer] : layers;
-  const choose = layerButtons(grid, shown, wave ? { activity: () => wave.legend() } : {});
+  leave = () => { ends.abort(); if (wave) wave.stop(); };
+  if (wave) onTheme(() => { wave.paint(); grid.draw(); });
+  const choose = layerButtons(grid, wave ? [...layers, wave.layer] : layers, wave ? { activity: () => wave.legend() } : {});
   if (wave) wave.choose = choose;
   routeBoxes(grid);
   timeButtons(timelines);
   $("grid-in").addEventListener("click", () => grid.zoom(1.4));
   $("grid-out").addEventListener("click", () => grid.zoom(1 / 1.4));
   $("grid-fit").addEventListener("click", () => grid.fit());
-  document.addEventListener("theme", () => { grid.draw(); timelines.draw(); });
+  onTheme(() => { grid.draw(); timelines.draw(); });
   peList(grid, timelines);
   for (const pe of busiest(timelines, layers)) grid.choose(pe, true);
   await codeOf(grid, timelines, layers, sets);
   exports(grid, timelines);
   document.body.dataset.ready = "yes";
 }
-
-start();

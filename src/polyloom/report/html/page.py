@@ -27,6 +27,7 @@ SCRIPTS = (
     "export.js",
     "page.js",
 )
+"""That draw; ``one.js`` begins."""
 
 
 def write_report(path: Path, result: SimulationResult, candidates: Sequence[Candidate] = ()) -> None:
@@ -39,13 +40,17 @@ def write_report(path: Path, result: SimulationResult, candidates: Sequence[Cand
 
 def page_text(result: SimulationResult, candidates: Sequence[Candidate] = ()) -> str:
     """Return the page. The same result gives the same text."""
-    compared = sum(candidate.variants for candidate in candidates)
-    return rendered("template.html", **_values(result), candidates=candidates[:SHOWN], compared=compared)
+    data = as_json(document(result))
+    drawn = scripts(*SCRIPTS, "one.js")
+    return rendered("template.html", **layer_values(result, candidates), scripts=drawn, data=data)
 
 
-def _values(result: SimulationResult) -> dict[str, Any]:
+def layer_values(result: SimulationResult, candidates: Sequence[Candidate]) -> dict[str, Any]:
+    """Return what the template of a layer's sections needs."""
     return {
         "result": result,
+        "candidates": candidates[:SHOWN],
+        "compared": sum(candidate.variants for candidate in candidates),
         "s": result.simulation,
         "machine": result.program.machine,
         "name": result.program.analysis.program.name,
@@ -61,6 +66,4 @@ def _values(result: SimulationResult) -> dict[str, Any]:
         "node": {"width": WIDTH, "height": HEIGHT},
         "program": program_text(result),
         "map": map_text(result),
-        "scripts": scripts(*SCRIPTS),
-        "data": as_json(document(result)),
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from polyloom.diagnostics import Unsupported, render
 from polyloom.frontends.lair import from_program
 from polyloom.ir.text.programs import print_program
+from polyloom.ir.verification.comparison import Verdict
 from polyloom.polyhedra.text.documents import placement_text
 from polyloom.polyhedra.text.paper_notation import notation, notation_in_prose
 from polyloom.report.verdict_view import reals_text, verdict_text
@@ -96,7 +97,11 @@ def count_cards(counts: Counts, pes: int, data: tuple[int, int], machine: Machin
 
 def verdict(result: SimulationResult) -> tuple[str, str]:
     """Return what the check said, as a class of the page and as text."""
-    check = result.check
+    return checked(result.check)
+
+
+def checked(check: Verdict | None) -> tuple[str, str]:
+    """Return what a check said, as a class of the page and as text."""
     if check is None:
         return "none", "not checked: run with --check to compare with the evaluator"
     if not check.passed:

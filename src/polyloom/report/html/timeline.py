@@ -26,8 +26,8 @@ def timelines(trace: Trace, most: int = MOST_EVENTS) -> dict[str, Any]:
     its share, the first ones. PEs in the order of y and x.
     """
     numbers = np.unique(trace.events["pe"])
-    share = max(FEWEST_EVENTS, most // max(len(numbers), 1))
     by_pe = [_joined(trace.events[trace.events["pe"] == pe]) for pe in numbers]
+    share = max(FEWEST_EVENTS, _share([len(rows) for rows in by_pe], most))
     return {
         "names": list(trace.names),
         "pes": [
@@ -40,6 +40,20 @@ def timelines(trace: Trace, most: int = MOST_EVENTS) -> dict[str, Any]:
             for pe, rows in zip(numbers, by_pe, strict=True)
         ],
     }
+
+
+def _share(counts: list[int], most: int) -> int:
+    """Return how many events each PE may show so that all together show at most ``most``.
+
+    What PEs with few events leave is for those with many.
+    """
+    left = most
+    for k, count in enumerate(sorted(counts)):
+        share = left // (len(counts) - k)
+        if count > share:
+            return share
+        left -= count
+    return max(counts, default=0)
 
 
 def _joined(events: Events) -> npt.NDArray[np.int64]:

@@ -36,6 +36,12 @@ class Drawing:
         size = f'width="{width:.1f}" height="{height:.1f}"'
         self.parts.append(f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" {size}>{about}</rect>')
 
+    def polygon(self, points: list[tuple[float, float]], kind: str, title: str) -> None:
+        """Add a polygon; ``title``: what is said where it is pointed at."""
+        text = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        about = f"<title>{_text(title)}</title>"
+        self.parts.append(f'<polygon class="{kind}" points="{text}">{about}</polygon>')
+
     def dot(self, x: float, y: float, kind: str, title: str, radius: float = 5) -> None:
         """Add a circle."""
         about = f"<title>{_text(title)}</title>"

@@ -14,6 +14,7 @@ from polyloom.report.html.environment import as_json, rendered, scripts
 from polyloom.report.processor_view import schedule_text
 from polyloom.report.run_page.kernels import Kernel, kernels_of
 from polyloom.report.run_page.pictures import Roof, roof_of, roofline, tiling, tuning_history
+from polyloom.report.run_page.waves import wave_pictures
 from polyloom.report.verdict_view import reals_text, verdict_text
 
 MOST_KERNELS = 60
@@ -46,6 +47,7 @@ def run_page(result: RunResult, program: CompiledProgram, database: Path | None 
         longest=max((kernel.seconds for kernel in kernels), default=0.0) or 1.0,
         roofline=roofline(kernels, roof),
         pictures=[each for k in kernels[:MOST_KERNELS] if (each := _pictures(k))],
+        waves=wave_pictures(result, program),
         program=print_host(result.program),
         outputs=result.outputs,
         scripts=scripts("run.js"),

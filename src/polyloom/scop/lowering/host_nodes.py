@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby
@@ -102,6 +102,7 @@ class Emitter:
         shapes: Mapping[str, Buffer],
         rewrite: Callable[[ScopStatement], ScopStatement],
         private: Mapping[str, Buffer],
+        asked_only: frozenset[str] = frozenset(),
     ) -> None:
         self.scop = scop
         self.rewrite = rewrite
@@ -109,6 +110,7 @@ class Emitter:
         self.updates = updates
         self.shapes = shapes
         self.locals: list[Buffer] = []
+        self.asked_only = asked_only
         self.used = {*shapes, *parameter_names(scop.context)}
 
     def nodes(self, plans: Sequence[Plan], place: Place | None = None) -> tuple[HostNode, ...]:
@@ -176,6 +178,9 @@ class Emitter:
         domain = place.domain(statement)
         if domain.is_empty():
             return ()
+        if statement.root in self.asked_only:
+            planes = () if snapshot else tuple(_own_element_planes(statement, domain))
+            return (self._block((statement,), planes, place),)
         try:
             stored = self.rewrite(statement)
             node = hom(stored, domain, update, place.context, self._beside(stored, domain, place))
@@ -356,6 +361,21 @@ class Emitter:
         inside = bind_range(isl.Map.from_range(steps), [name])
         context = isl.Set.params(inside).intersect_params(place.context)
         return _host_nodes(tree, name, self.nodes(body, Place(times, context)))
+
+
+def _own_element_planes(statement: ScopStatement, domain: isl.Set) -> Iterator[Hyperplane]:
+    """Yield a plane for each iterator in which no two instances that store into one element differ."""
+    if statement.target.computed:
+        return
+    stores = statement.target.relation.intersect_domain(domain)
+    between = stores.apply_range(stores.reverse()).deltas()
+    size = domain.dim(_DIM.set)
+    for k in range(size):
+        is_one_point = (
+            domain.project_out(_DIM.set, k + 1, size - k - 1).project_out(_DIM.set, 0, k).is_singleton()
+        )
+        if not is_one_point and between.is_subset(between.fix_val(_DIM.set, k, isl.Val(0))):
+            yield {statement.name: tuple(int(j == k) for j in range(size))}
 
 
 def _numbers_of(points: isl.Set, parameter: str) -> isl.Set:

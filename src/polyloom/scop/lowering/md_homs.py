@@ -6,7 +6,7 @@ combine operators, and domains that are no boxes get a guard.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
@@ -16,8 +16,8 @@ from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, Vie
 from polyloom.ir.naming import fresh_all
 from polyloom.ir.rebuild import read_positions
 from polyloom.polyhedra.binding import parameter_names
-from polyloom.polyhedra.elimination import eliminate
-from polyloom.polyhedra.functions import compose
+from polyloom.polyhedra.elimination import Reduced, eliminate, without_quotients
+from polyloom.polyhedra.functions import compose, linear
 from polyloom.polyhedra.lattice import column_echelon
 from polyloom.polyhedra.loops.affine_expressions import least_of
 from polyloom.polyhedra.loops.tree import IntExpression
@@ -88,7 +88,10 @@ def hom(
     ``neighbours``: elements of the target that maps beside a reduction write. It writes them too, unchanged
     where it has no term, so that the maps can become part of it.
     """
-    shape = shape_of(statement, domain, update, context, neighbours)
+    free = eliminate(domain)
+    if update is None or update.combiner.commutative:
+        free = _without_blocks(statement, free)
+    shape = shape_of(statement, free, update, context, neighbours)
     if update is None or not shape.reduced:
         return _map(statement, shape)
     return _reduction(statement, shape, update)
@@ -96,13 +99,12 @@ def hom(
 
 def shape_of(
     statement: ScopStatement,
-    domain: isl.Set,
+    free: Reduced,
     update: Update | None,
     context: isl.Set,
     neighbours: isl.Set | None = None,
 ) -> Shape:
-    """Return coordinates in which reduced dimensions are apart from kept ones."""
-    free = eliminate(domain)
+    """Return coordinates in which reduced dimensions are apart from kept ones; ``free``: the instances."""
     coordinates, points = free.map, free.points
     reduced: frozenset[int] = frozenset()
     if update is not None:
@@ -126,6 +128,27 @@ def shape_of(
     rectangle = box.rectangle().intersect_params(context)
     results = _onto_kept(box.rectangle(reduced).intersect_params(context), reduced)
     return Shape(frame=frame, box=box, rectangle=rectangle, reduced=reduced, results=results, stored=stored)
+
+
+def _without_blocks(statement: ScopStatement, free: Reduced) -> Reduced:
+    """Leave out dimensions that nothing uses and the others tell: loops over tiles that somebody wrote."""
+    try:
+        rows = tuple(_used_rows(statement, free.map, free.points))
+    except NoHom:
+        return free
+    fewer = without_quotients(free.points, rows)
+    return free if fewer is None else Reduced(compose(fewer.map, free.map), fewer.points)
+
+
+def _used_rows(
+    statement: ScopStatement, coordinates: isl.MultiAff, points: isl.Set
+) -> Iterator[tuple[int, ...]]:
+    """Yield the linear parts of all subscripts; values and subscripts from data may divide iterators."""
+    if statement.target.computed:
+        raise NoHom("data choose the target")
+    for access in (statement.target, *statement.reads):
+        if not access.computed:
+            yield from _target_rows(access, coordinates, points)
 
 
 def _onto_kept(points: isl.Set, reduced: frozenset[int]) -> isl.Set:
@@ -208,13 +231,7 @@ def _reduced(
     rank = len(echelon.pivots)
     if rank == len(moving):
         return identity, frozenset(range(size)) - frozenset(moving)
-    basis = identity
-    for k, row in enumerate(echelon.transform):
-        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(points.get_space()))
-        for j, coefficient in enumerate(row):
-            aff = aff.set_coefficient_val(_DIM.in_, j, isl.Val(coefficient))
-        basis = basis.set_aff(k, aff)
-    return basis, frozenset(range(rank, size))
+    return linear(points.get_space(), echelon.transform), frozenset(range(rank, size))
 
 
 def _moves(target: ScopAccess, coordinates: isl.MultiAff, box: Box, reduced: frozenset[int]) -> bool:

@@ -10,6 +10,7 @@ import islpy as isl
 from polyloom.ir.expressions import BinaryOp, Compare, CompareOp, Expression, Read, Select
 from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
 from polyloom.ir.rebuild import Leaf, read_positions, with_leaves
+from polyloom.polyhedra.elimination import eliminate
 from polyloom.scop.dependence.combiners import NUMBERS, combiner, met, neutral
 from polyloom.scop.dependence.nesting import direction
 from polyloom.scop.dependence.reductions import Update
@@ -47,7 +48,7 @@ def selection_hom(
     best = found.moves[found.best]
     operator = _selecting(found)
     update = Update(_OP[found.op], operator, best.value, frozenset())
-    shape = shape_of(best, domain, update, context, _common(found, neighbours))
+    shape = shape_of(best, eliminate(domain), update, context, _common(found, neighbours))
     for k in shape.reduced:
         _check_order(scop, best.name, shape.frame, k)
     inputs = Inputs(shape.frame)
@@ -96,7 +97,7 @@ def _result(move: ScopStatement, shape: Shape, inputs: Inputs) -> tuple[View, Ex
 
 def ordered_hom(found: OrderedUpdate, scop: Scop, domain: isl.Set, context: isl.Set) -> MdHom:
     """Return an update whose terms combine in their order; of a ``resetting`` one the first value alone."""
-    shape = shape_of(found.statement, domain, found.update, context)
+    shape = shape_of(found.statement, eliminate(domain), found.update, context)
     for k in shape.reduced:
         _check_order(scop, found.statement.name, shape.frame, k)
     return hom(found.statement, domain, found.update, context)
@@ -138,7 +139,7 @@ def running_homs(
     found: RunningUpdate, scop: Scop, update: Update, domain: isl.Set, context: isl.Set
 ) -> tuple[MdHom, ...]:
     """Return ``s += x[i]; y[i] = s`` as a scan into ``y``, and the sum that ``s`` ends with."""
-    shape = shape_of(found.update, domain, update, context)
+    shape = shape_of(found.update, eliminate(domain), update, context)
     if len(shape.reduced) != 1:
         raise NoHom("a scan has one dimension")
     (dimension,) = shape.reduced
@@ -181,7 +182,7 @@ def _with_held(value: Expression, position: int) -> Expression:
 def recurrence_hom(found: Recurrence, scop: Scop, domain: isl.Set, context: isl.Set) -> MdHom:
     """Return ``y[i] = y[i - 1] + x[i]`` as a scan that starts from the element before the first."""
     statement = found.statement
-    shape = shape_of(statement, domain, None, context)
+    shape = shape_of(statement, eliminate(domain), None, context)
     dimension = _coordinate(shape.frame, found.dimension)
     _check_order(scop, statement.name, shape.frame, dimension)
     _check_from_zero(shape.frame.points, dimension)

@@ -34,6 +34,7 @@ from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import CombineOperator, Index, MdHom, Order
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
+from polyloom.scop.lowering.conditional_stores import stores_where_asked_only
 from polyloom.scop.lowering.md_homs import hom
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement
 
@@ -59,7 +60,12 @@ def automatic(scop: Scop) -> Automatic | None:
     inner = max(scop.statements, key=lambda s: s.domain.dim(_DIM.set))
     outer = [s for s in scop.statements if s is not inner]
     kept = _kept(inner)
-    if kept is None or not all(_fits(s, inner, scop) for s in outer) or not _reads_own(scop, inner):
+    if (
+        kept is None
+        or stores_where_asked_only(scop, ())
+        or not all(_fits(s, inner, scop) for s in outer)
+        or not _reads_own(scop, inner)
+    ):
         return None
     if not _in_order(inner, scop) or not _writes_apart(inner, kept):
         return None

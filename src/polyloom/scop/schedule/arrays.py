@@ -109,11 +109,26 @@ def _rows(scop: Scop, array: ScopArray, extent: IntExpression) -> tuple[IntExpre
                 return Number(0), Number(0)
             builder = CodeBuilder(scop.context, {})
             first, last = builder.value(elements.dim_min(0)), builder.value(elements.dim_max(0))
+            nothing = scop.context.params().subtract(elements.params())
+            asks = _seem_rows(elements, nothing)
+            some = builder.condition(elements.params().coalesce()) if asks else None
     except (isl.Error, TooHardError, WrongLoops):
         return None
     end = sum_of([(1, last), (1, Number(1))])
     last = end if end == extent else Operation("min", (end, extent))
+    last = last if some is None else Operation("?", (some, last, Number(0)))
     return fold(Operation("max", (first, Number(0))), {}), fold(last, {})
+
+
+def _seem_rows(elements: isl.Set, nothing: isl.Set) -> bool:
+    """Whether bounds of elements speak of rows for parameters for which there are none.
+
+    ``a[2 * n + 8]`` in a loop up to ``n``: rows from 2 n + 8 to 2 n + 9, also for n = 0.
+    """
+    lows, highs = ([aff for _, aff in f.get_pieces()] for f in (elements.dim_min(0), elements.dim_max(0)))
+    zero = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(lows[0].get_domain_space()))
+    rows = (high.ge_set(low).intersect(high.ge_set(zero)) for low in lows for high in highs)
+    return any(not nothing.is_disjoint(seen.params()) for seen in rows)
 
 
 def _limit(scop: Scop, array: ScopArray) -> int:

@@ -17,7 +17,7 @@ from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.lattice import column_echelon
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.model import ScopStatement
-from polyloom.scop.schedule.plan import Hyperplane, Row
+from polyloom.scop.schedule.plan import Hyperplane, Row, row_of
 
 _DIM = isl.dim_type
 MAXIMUM_FOUND = 48
@@ -104,15 +104,23 @@ def rows_map(space: isl.Space, row: Row) -> isl.Map:
     return isl.Map.from_aff(aff)
 
 
-def hyperplanes(statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> Iterator[Hyperplane]:
-    """Yield hyperplanes along which no edge goes backwards and some go forwards, the best guess first."""
+def hyperplanes(
+    statements: Sequence[ScopStatement], edges: Sequence[Edge], *, wavefronts: bool = True
+) -> Iterator[Hyperplane]:
+    """Yield hyperplanes along which no edge goes backwards and some go forwards, the best guess first.
+
+    Without ``wavefronts`` each is a loop of the source, in its direction or in the other one.
+    """
     edges = [e for e in edges if not e.relaxed]
     found = list(_assignments(statements, edges, backwards=_goes_backwards))
+    if not wavefronts:
+        found = [plane for plane in found if _complexity(plane) == 1]
     progress = [(plane, _carried(plane, edges)) for plane in found]
     useful = [(plane, count) for plane, count in progress if any(count)]
     ranked = sorted(useful, key=lambda entry: (_complexity(entry[0]), -entry[1][0], -entry[1][1]))
     yield from (plane for plane, _ in ranked[:MAXIMUM_SIMPLE])
-    yield from _skewed(statements, edges)
+    if wavefronts:
+        yield from _skewed(statements, edges)
     yield from (plane for plane, _ in ranked[MAXIMUM_SIMPLE:])
 
 
@@ -127,7 +135,9 @@ def parallel_planes(
     """Return hyperplanes that no edge leaves, linearly independent of each other and those ``around``."""
     chosen: list[Hyperplane] = []
     for plane in _assignments(statements, edges, backwards=_leaves, simple=True):
-        if all(_independent([*(c[s.name] for c in (*around, *chosen)), plane[s.name]]) for s in statements):
+        if all(
+            _independent([*(row_of(c, s) for c in (*around, *chosen)), plane[s.name]]) for s in statements
+        ):
             chosen.append(plane)
     return tuple(chosen)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import takewhile
 
 import islpy as isl
 
@@ -32,13 +33,19 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Witness:
-    """Two instances of which the first must come before the second, and why."""
+    """Two instances of which the first must come before the second, and why.
+
+    ``distance``: by how many iterations of each loop around both all such instances lie apart, ``+`` and
+    ``-`` where that varies but not its sign, else ``*``. ``lines``: of the two statements, where known.
+    """
 
     array: str
     kind: Kind
     source: str
     sink: str
     parameters: tuple[tuple[str, int], ...]
+    distance: tuple[str, ...] = ()
+    lines: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         what = {
@@ -168,6 +175,7 @@ def _verdict(
     edge, relation = min(binding, key=lambda pair: _order(pair[0]))
     notes, helps = (*result.notes, *_how(result)), tuple(_helps(edge, updates, result))
     witness = _with_source_names(witness_of(edge, relation), expansions)
+    witness = replace(witness, distance=_distance(loop, edge, relation), lines=_lines(loop, edge))
     return replace(result, verdict=Verdict.SERIAL, operator=None, witness=witness, notes=notes, helps=helps)
 
 
@@ -251,6 +259,32 @@ def _helps(edge: Dependence, updates: Mapping[str, Update], loop: LoopVerdict) -
         )
     if edge.kind is not Kind.FLOW:
         yield f"write to another array than `{edge.array}`, whose old values are still needed"
+
+
+def _lines(loop: SourceLoop, edge: Dependence) -> tuple[int, int] | None:
+    spans = {s.name: s.span for s in loop.statements}
+    first, second = spans[edge.source], spans[edge.sink]
+    return None if first is None or second is None else (first.line, second.line)
+
+
+def _distance(loop: SourceLoop, edge: Dependence, relation: isl.Map) -> tuple[str, ...]:
+    """Return how far the instances of a dependence lie apart along each loop that both stand in."""
+    around = {s.name: s.loops for s in loop.statements}
+    pairs = zip(around[edge.source], around[edge.sink], strict=False)
+    common = len(list(takewhile(lambda spans: spans[0] == spans[1], pairs)))
+    first, second = relation.dim(_DIM.in_), relation.dim(_DIM.out)
+    both = relation.project_out(_DIM.in_, common, first - common)
+    apart = both.project_out(_DIM.out, common, second - common).deltas()
+    return tuple(_along(apart, k) for k in range(common))
+
+
+def _along(apart: isl.Set, k: int) -> str:
+    least, most = apart.dim_min_val(k), apart.dim_max_val(k)
+    if least.is_int() and most.is_int() and least.eq(most):
+        return str(least)
+    if least.is_pos():
+        return "+"
+    return "-" if most.is_neg() else "*"
 
 
 def witness_of(edge: Dependence, relation: isl.Map) -> Witness:

@@ -117,7 +117,8 @@ def _sequential(
     statements: Statements, edges: Sequence[Edge], patterns: Patterns, around: tuple[Hyperplane, ...]
 ) -> Iterator[tuple[Plan, ...]]:
     """Yield the plans with one more host loop around, for the best hyperplanes."""
-    for plane in islice(hyperplanes(statements, edges), MAXIMUM_EVALUATED):
+    planes = hyperplanes(statements, edges, wavefronts=patterns.wavefronts)
+    for plane in islice(planes, MAXIMUM_EVALUATED):
         yield (Sequential(plane, arrange(statements, inner_edges(edges, plane), patterns, (*around, plane))),)
 
 

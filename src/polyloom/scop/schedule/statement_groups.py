@@ -264,7 +264,7 @@ class Patterns:
     """What is known of the statements of a part, for the recognition of groups.
 
     ``names``: gives pieces of statements theirs. ``strict``: sums and products of floats are no scans, as
-    their parts would be added in another order.
+    their parts would be added in another order. ``wavefronts``: whether host loops may be some.
     """
 
     names: Names
@@ -272,6 +272,7 @@ class Patterns:
     selections: tuple[Selection, ...]
     ordered: Mapping[str, Update]
     strict: bool = False
+    wavefronts: bool = True
 
     def group(self, statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> Form | None:
         """Return what a strongly connected component is; None where it is nothing of these."""

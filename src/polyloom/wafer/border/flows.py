@@ -16,7 +16,7 @@ import islpy as isl
 from polyloom.polyhedra.binding import bind_domain
 from polyloom.wafer.border.adapters import Adapter
 from polyloom.wafer.border.line import Entry
-from polyloom.wafer.dataflow.line_traffic import passing, split_by_targets
+from polyloom.wafer.dataflow.line_traffic import beside, passing, split_by_targets
 
 _DIM = isl.dim_type
 
@@ -79,10 +79,21 @@ def _spread_kinds(adapter: Adapter) -> Iterator[Kind]:
     for entry in adapter.entries():
         origin = port_connection(adapter, entry)
         here = isl.Set(f"{{ port[p] : {adapter.line.entry_of(entry)} }}").apply(to_port.reverse())
-        for targets, items in (((LINE,), wanted), ((), arriving.subtract(wanted))):
+        dropped = _dropped(adapter, wanted, arriving.subtract(wanted))
+        for targets, items in (((LINE,), wanted), *(((), part) for part in dropped)):
             found = items.intersect_range(here)
             if not found.is_empty():
                 yield Kind(origin, targets, found.coalesce())
+
+
+def _dropped(adapter: Adapter, wanted: isl.Map, unwanted: isl.Map) -> list[isl.Map]:
+    """Return what PEs do not need; of a dense tensor in parts, each of which an instruction can drop."""
+    if adapter.sparse:
+        return [unwanted]
+    names = ", ".join(["p", *(f"k{n}" for n in range(adapter.rank))])
+    flat = isl.Map(f"{{ [pos[c] -> at[{names}]] -> [c, {names}] }}")
+    parts = beside(wanted.wrap().apply(flat), unwanted.wrap().apply(flat), apart=1)
+    return [part.apply(flat.reverse()).unwrap() for part in parts.values()]
 
 
 def _items(adapter: Adapter) -> isl.Set:

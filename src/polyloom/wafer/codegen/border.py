@@ -18,6 +18,7 @@ from polyloom.wafer.border.adapters import Adapter
 from polyloom.wafer.border.flows import LINE, Connection, Kind
 from polyloom.wafer.codegen.arrays import initialize_code
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
+from polyloom.wafer.codegen.queue_loops import queues_by_instructions
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.streams import index_names
 from polyloom.wafer.dataflow.tasks import InitializeTask
@@ -94,28 +95,17 @@ def _tasks_of(
     if adapter.spread and adapter.sparse:
         data = _forwarding_task(builder, work, then)
         return (Unblock(data.queue),), [data], []
-    name = f"adapt_{adapter.name}"
+    name = work.task
     body = (*_pass_all(builder, work), *then)
     local = [LocalTask(name, body, True)]
     start: Code = (Activate(name),)
     data_tasks: list[DataTask] = []
     if work.buffer is not None:
-        for kind in reversed(_by_port(work)):
+        for kind in reversed(work.at_ports()):
             task = _keeping_task(builder, work, work.buffer, kind, start)
             data_tasks.insert(0, task)
             start = (Unblock(task.queue),)
     return start, data_tasks, local
-
-
-def _by_port(work: AdapterWork) -> list[Kind]:
-    """Return one kind for each kind of port, with all that comes from it."""
-    result: dict[Connection, Kind] = {}
-    for kind in work.kinds:
-        if kind.origin.entry is not None:
-            known = result.get(kind.origin)
-            items = kind.items if known is None else known.items.union(kind.items)
-            result[kind.origin] = Kind(kind.origin, (), items)
-    return list(result.values())
 
 
 # Sparse elements as they come.
@@ -124,7 +114,7 @@ def _by_port(work: AdapterWork) -> list[Kind]:
 def _forwarding_task(builder: RoleBuilder, work: AdapterWork, then: Code) -> DataTask:
     """Send on what the row or column needs, under its index there."""
     adapter = work.adapter
-    (whole,) = _by_port(work)
+    (whole,) = work.at_ports()
     queue, out = (
         queue_name(adapter, whole.origin, incoming=True),
         queue_name(adapter, LINE, incoming=False),
@@ -247,20 +237,19 @@ def _keeping_task(
 
 def _pass_all(builder: RoleBuilder, work: AdapterWork) -> Code:
     """Return what takes all elements in their order and sends each where it goes."""
-    return _instructions(builder, work) or _element_by_element(builder, work)
+    return _instructions(builder, work) or queues_by_instructions(builder, _element_by_element(builder, work))
 
 
 def _instructions(builder: RoleBuilder, work: AdapterWork) -> Code | None:
-    """Pass dense elements on by instructions; value-position pairs are made one by one."""
+    """Pass elements on by instructions; value-position pairs are made one by one, at ports and lines."""
     adapter = work.adapter
-    if adapter.sparse or any(not kind.targets for kind in work.kinds):
+    makes_pairs = adapter.sparse and any(not target.step for kind in work.kinds for target in kind.targets)
+    if makes_pairs or work.buffer is not None:
         return None
-    k = ", ".join(["p", *(f"k{n}" for n in range(adapter.rank))])
-    named = isl.Map(f"{{ at[{k}] -> index[{k}] }}")
     parts = [
         Passed(
             name=f"{adapter.name}_{number}",
-            items=kind.here(adapter).apply(named).intersect_params(builder.role.context),
+            items=_items(builder, work, kind),
             origin=queue_name(adapter, kind.origin, incoming=True),
             targets=tuple(queue_name(adapter, target, incoming=False) for target in kind.targets),
             kept=False,
@@ -269,6 +258,12 @@ def _instructions(builder: RoleBuilder, work: AdapterWork) -> Code | None:
         for number, kind in enumerate(work.kinds)
     ]
     return pass_instructions(builder, parts, adapter.type, None)
+
+
+def _items(builder: RoleBuilder, work: AdapterWork, kind: Kind) -> isl.Set:
+    k = ", ".join(["p", *(f"k{n}" for n in range(work.adapter.rank))])
+    named = isl.Map(f"{{ at[{k}] -> index[{k}] }}")
+    return kind.here(work.adapter).apply(named).intersect_params(builder.role.context)
 
 
 def _element_by_element(builder: RoleBuilder, work: AdapterWork) -> Code:

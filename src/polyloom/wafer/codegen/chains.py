@@ -19,7 +19,8 @@ from polyloom.polyhedra.functions import point_of
 from polyloom.polyhedra.loops.generate import IntExpression
 from polyloom.polyhedra.simplify import plainly
 from polyloom.wafer.codegen.segment_code import from_its_base, memory_operand, segment_code, sizes_of
-from polyloom.wafer.codegen.segments import Cut, Elements, Segment, cut
+from polyloom.wafer.codegen.segments import Cut, Elements, Segment, cut, cut_at
+from polyloom.wafer.codegen.turns import own_elements
 from polyloom.wafer.dataflow.reductions import Chain, Part
 from polyloom.wafer.machine.instructions import Instruction, combining_instruction, move_instruction
 from polyloom.wafer.pe_program.addresses import count_of, scalar_cost, stored
@@ -33,6 +34,7 @@ from polyloom.wafer.pe_program.tree import (
     Received,
     Send,
     SendEnd,
+    TurnSwitches,
 )
 from polyloom.wafer.roles.builder import RoleBuilder
 
@@ -72,6 +74,8 @@ class _ChainOnRole:
 def chain_code(builder: RoleBuilder, chain: Chain) -> Code:
     """Return the body of the task that does a chain's work on the PEs of a role."""
     here = _on_role(builder, chain)
+    if chain.turns is not None:
+        return _own_turn(builder, here, chain.turns)
     if not any(not p.is_empty() for p in here.positions.values()) and not here.sparse:
         return ()
     if builder.simd and not here.sparse:
@@ -81,6 +85,21 @@ def chain_code(builder: RoleBuilder, chain: Chain) -> Code:
             makers = {s.elements.name: _maker(builder, here, pieces, s, table) for s in pieces.segments}
             return segment_code(builder, pieces, makers)
     return _scalar_code(builder, here)
+
+
+def _own_turn(builder: RoleBuilder, here: _ChainOnRole, depth: int) -> Code:
+    """Send the PE's own elements; behind them of each round a wavelet for its switch, and the next one."""
+    own = own_elements(here.chain, builder.analysis.arrays[here.chain.tensor], builder.role.context)
+    pieces = cut_at([own], depth)
+    assert pieces is not None, "it was cut so for all PEs"
+    (segment,) = pieces.segments
+    array, move = builder.array(here.chain.tensor), move_instruction(here.chain.type)
+    operands = _operands(builder, here, segment, sizes_of(builder, pieces, segment))
+    switches = int(not here.positions[Part.FORWARD].is_empty()) + int(not here.is_last)
+    assert operands.memory is not None
+    code = (*_instruction(Part.OWN, move, operands), TurnSwitches(here.queue_out, switches))
+    maker = from_its_base(builder, pieces, segment, operands.memory, array, code)
+    return segment_code(builder, pieces, {Part.OWN.value: maker})
 
 
 def _on_role(builder: RoleBuilder, chain: Chain) -> _ChainOnRole:

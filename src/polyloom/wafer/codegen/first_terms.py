@@ -9,15 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 
 import islpy as isl
 
+from polyloom.ir.expressions import Constant
+from polyloom.polyhedra.binding import unbind_domain
+from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import coefficients
 from polyloom.polyhedra.loops.generate import CodeBuilder
 from polyloom.polyhedra.loops.tree import names_in
+from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.tasks import TaskKind
+from polyloom.wafer.machine.descriptor_nests import Nest, find_nest
+from polyloom.wafer.machine.instructions import move_instruction
 from polyloom.wafer.machine.options import Extension
-from polyloom.wafer.pe_program.tree import Code, Cost, Element, For, Invoke, Node, SetBase
+from polyloom.wafer.pe_program.addresses import (
+    coalesced,
+    element_at_point,
+    flat_strides,
+    point_values,
+    without_units,
+)
+from polyloom.wafer.pe_program.tree import Code, Compute, Cost, Element, For, Invoke, Node, SetBase
 from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.simd.decision import SimdAnalysis, Sizing, Strategy
 
@@ -39,15 +53,19 @@ def with_first_terms(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBui
     """Return loops around an instruction so that no element needs to be set before them, where that works.
 
     That is where all elements have a first term, the same instructions write the first terms of all of them,
-    and those are known when the code is made: loops over terms are unrolled.
+    and those are known when the code is made: loops over terms are unrolled. Without loops, instructions that
+    are the first to write any of their elements begin these, and what is left is set before.
     """
     tensor = analysis.task.statement.write.buffer
     allowed = (
         builder.analysis.options.has(Extension.FIRST_TERMS) and code.condition(analysis.task.known) is None
     )
-    if not allowed or not _is_alone(builder, analysis) or not _all_begin(builder, analysis):
+    if not allowed or not _is_alone(builder, analysis):
         return loops
-    found = _replaced(loops, {}, ())
+    if _all_begin(builder, analysis):
+        found = _replaced(loops, {}, ())
+    else:
+        found = _begun_apart(builder, analysis, loops)
     if found is None:
         return loops
     builder.begun.add(tensor)
@@ -86,6 +104,79 @@ def _all_begin(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
     held = builder.array(analysis.task.statement.write.buffer).held().intersect_params(context)
     written = writes.range().reset_tuple_id()
     return bool(writes.is_injective()) and bool(held.reset_tuple_id().is_subset(written))
+
+
+def _begun_apart(builder: RoleBuilder, analysis: SimdAnalysis, code: Code) -> Code | None:
+    """Return straight code whose instructions begin what they are the first to write, if that is all they do.
+
+    The other elements are set before. None where the code has loops, or little would be gained.
+    """
+    places = [k for k, node in enumerate(code) if isinstance(node, Invoke)]
+    straight = all(isinstance(node, Cost | SetBase | Invoke) for node in code)
+    if analysis.nested is None or not straight:
+        return None
+    runs = _runs(builder, analysis, len(places))
+    if runs is None:
+        return None
+    array, result = builder.array(analysis.task.statement.write.buffer), list(code)
+    seen, rest = runs[0].subtract(runs[0]), runs[0].subtract(runs[0])
+    for place, written in zip(places, runs, strict=True):
+        node = code[place]
+        first = _first_term(node) if isinstance(node, Invoke) and written.is_disjoint(seen) else None
+        if first is not None:
+            result[place] = first
+        else:
+            rest = rest.union(written.subtract(seen)).coalesce()
+        seen = seen.union(written).coalesce()
+    held = array.held().intersect_params(builder.role.context)
+    fills = _fills(builder, array, rest.union(held.subtract(seen)).coalesce())
+    return None if fills is None else (*fills, *result)
+
+
+def _runs(builder: RoleBuilder, analysis: SimdAnalysis, count: int) -> list[isl.Set] | None:
+    """Return what each run of the instruction writes, ``{ y[i] }``, in order; None if these are others."""
+    assert analysis.nested is not None
+    inside, context = analysis.nested.inner, builder.role.context
+    points = inside.compression.compressed
+    written = points.apply(isl.Map.from_multi_aff(inside.write.compressed))
+    left = unbind_domain(written, "loop", analysis.nested.names).intersect_params(context)
+    left = left.intersect_domain(analysis.nested.points.set_tuple_name("loop"))
+    runs: list[isl.Set] = []
+    while not left.is_empty() and len(runs) < count:
+        first = left.domain().lexmin()
+        runs.append(left.intersect_domain(first).range())
+        left = left.subtract_domain(first)
+    return runs if left.is_empty() and len(runs) == count else None
+
+
+_MOST_FILLS = 4
+
+
+def _fills(builder: RoleBuilder, array: LocalArray, elements: isl.Set) -> Code | None:
+    """Return instructions that set some elements to what their sum begins with; None where they are many."""
+    pieces = list[isl.BasicSet]()
+    elements.make_disjoint().foreach_basic_set(pieces.append)
+    nests = [find_nest(isl.Set.from_basic_set(piece), ()) for piece in pieces]
+    cells = [1] * len(nests)
+    for k, nest in enumerate(nests):
+        if nest is None or k == _MOST_FILLS:
+            return None
+        cells[k] = prod(high for _, high in integer_bounds(nest.size.intersect_params(builder.role.context)))
+    if 4 * sum(cells) > prod(array.box_shape):
+        return None
+    (value,) = {task.value for task in builder.analysis.graph.initialize if task.tensor == array.tensor}
+    source = Compute(Constant(value, array.type), ())
+    return tuple(_fill(builder, array, nest, source) for nest in nests if nest is not None)
+
+
+def _fill(builder: RoleBuilder, array: LocalArray, nest: Nest, source: Compute) -> Node:
+    access, code, context = nest.access(array.map), builder.code(), builder.role.context
+    sizes = point_values(nest.size.intersect_params(context), code)
+    kept, (strides,) = without_units(sizes, flat_strides(access, array))
+    operand = builder.memory_operand(f"begin_{array.tensor}", *coalesced(kept, strides))
+    start = nest.start.intersect_params(context)
+    builder.setup.append((SetBase(operand, element_at_point(array, access, start, code)),))
+    return Invoke(move_instruction(array.type).name, operand, (source,))
 
 
 def _at_least(points: isl.Set, k: int) -> isl.Set:

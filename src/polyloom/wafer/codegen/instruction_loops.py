@@ -56,7 +56,7 @@ def _loop(loop: For) -> Code:
     straight = all(isinstance(node, Cost | SetBase | Invoke) for node in loop.body)
     if straight and 0 < instructions * trips <= _MOST_INSTRUCTIONS:
         return _unrolled(loop, trips)
-    return _with_fixed_addresses_before(loop)
+    return _with_fixed_addresses_before(_from_zero(loop, trips) if straight else loop)
 
 
 def _trips(loop: For) -> int | None:
@@ -78,17 +78,41 @@ def _unrolled(loop: For, trips: int) -> Code:
     bases: dict[str, Element] = {}
     for trip in range(trips):
         value = sum_of([(1, loop.start), (trip * loop.step.value, Number(1))])
-        for node in loop.body:
-            if isinstance(node, SetBase):
-                element = _element_at(node.element, loop.iterator, value)
-                if node.operand.selector is None and bases.get(node.operand.name) == element:
-                    continue
-                bases[node.operand.name] = element
-                moved = replace(node, element=element)
-                result += [Cost(operations=address_operations(element)), moved]
-            elif isinstance(node, Invoke):
-                result += _invocation(node, loop.iterator, value)
-    return tuple(node for node in result if node != Cost())
+        result += _body_at(loop, value, bases)
+    return tuple(result)
+
+
+def _from_zero(loop: For, trips: int) -> For:
+    """Return a loop that counts from 0 where addresses are cheaper then: ``x[c - 4 * PE_X]`` is ``x[c]``."""
+    assert isinstance(loop.step, Number)
+    last = Operation("<=", (Name(loop.iterator), Number((trips - 1) * loop.step.value)))
+    body = _body_at(loop, sum_of([(1, loop.start), (1, Name(loop.iterator))]), {})
+    kept = tuple(node for node in loop.body if isinstance(node, Cost) and node.iterations)
+    shifted = replace(loop, start=Number(0), condition=last, body=(*kept, *body))
+    return shifted if _operations(shifted) < _operations(loop) else loop
+
+
+def _operations(loop: For) -> int:
+    return sum(node.operations for node in loop.body if isinstance(node, Cost))
+
+
+def _body_at(loop: For, value: Name | Number | Operation, bases: dict[str, Element]) -> Iterator[Node]:
+    """Yield the body at a value of the iterator, without addresses that are set already (``bases``)."""
+    for node in loop.body:
+        if isinstance(node, SetBase):
+            element = _element_at(node.element, loop.iterator, value)
+            if node.operand.selector is None and bases.get(node.operand.name) == element:
+                continue
+            bases[node.operand.name] = element
+            yield from _costing(Cost(operations=address_operations(element)))
+            yield replace(node, element=element)
+        elif isinstance(node, Invoke):
+            yield from _invocation(node, loop.iterator, value)
+
+
+def _costing(cost: Cost) -> Iterator[Cost]:
+    if cost != Cost():
+        yield cost
 
 
 def _invocation(node: Invoke, iterator: str, value: Name | Number | Operation) -> Iterator[Node]:

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.loops.generate import IntExpression
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
 from polyloom.wafer.dataflow.transfers import MEMORY, Move, MoveKind, Step
+from polyloom.wafer.mapping.grid import Side
 from polyloom.wafer.pe_program.addresses import element_at, in_order, scalar_cost
 from polyloom.wafer.pe_program.loops import DATA, InstanceCode, tree_code
 from polyloom.wafer.pe_program.tree import (
@@ -54,7 +56,16 @@ def move_code(builder: RoleBuilder, move: Move) -> Code:
 def _phase_code(builder: RoleBuilder, move: Move, kinds: Sequence[MoveKind]) -> Code:
     array = builder.array(move.tensor)
     parts = [_passed(builder, move, kind, f"{move.name}_{move.kinds.index(kind)}") for kind in kinds]
-    return pass_instructions(builder, parts, move.type, array) or _element_by_element(builder, move, kinds)
+    code = pass_instructions(builder, parts, move.type, array, _hops(move))
+    return code or _element_by_element(builder, move, kinds)
+
+
+def _hops(move: Move) -> int:
+    """Return how far elements go at most, in PEs."""
+    if move.phases > 1:
+        return move.phases - 1
+    ends = [integer_bounds(kind.pes)[0 if move.high is Side.EAST else 1] for kind in move.kinds]
+    return max(high for _, high in ends) - min(low for low, _ in ends)
 
 
 def _passed(builder: RoleBuilder, move: Move, kind: MoveKind, name: str) -> Passed:

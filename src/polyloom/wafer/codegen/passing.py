@@ -6,15 +6,17 @@ Source: dtg_codegen, Sec. 4.2 (communication tasks).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
 
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.loops.generate import IntExpression, Number
 from polyloom.wafer.codegen.segment_code import from_its_base, memory_operand, segment_code, sizes_of
-from polyloom.wafer.codegen.segments import Cut, Elements, Segment, cut
+from polyloom.wafer.codegen.segments import Cut, Elements, Segment, cut, deeper
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instructions import move_instruction
 from polyloom.wafer.machine.temporaries import FIRST_TEMPORARY
@@ -47,14 +49,23 @@ class Passed:
 
 
 def pass_instructions(
-    builder: RoleBuilder, parts: Sequence[Passed], element: ElementType, array: LocalArray | None
+    builder: RoleBuilder,
+    parts: Sequence[Passed],
+    element: ElementType,
+    array: LocalArray | None,
+    hops: int = 0,
 ) -> Code | None:
-    """Return the code that passes all on, in the order of the index; None where instructions cannot."""
+    """Return the code that passes all on, in the order of the index; None where instructions cannot.
+
+    ``hops``: how many PEs behind this one wait for what it keeps before it passes it on.
+    """
     if not builder.simd or not parts or not all(part.works for part in parts):
         return None
-    pieces = cut([Elements(part.name, part.items, _on_items(part)) for part in parts])
+    elements = [Elements(part.name, part.items, _on_items(part)) for part in parts]
+    pieces = cut(elements)
     if pieces is None:
         return None
+    pieces = _soon(builder, pieces, elements, parts, hops)
     by_name = {part.name: part for part in parts}
     makers = {
         segment.elements.name: _maker(
@@ -63,6 +74,46 @@ def pass_instructions(
         for segment in pieces.segments
     }
     return segment_code(builder, pieces, makers)
+
+
+def _soon(
+    builder: RoleBuilder, found: Cut, elements: Sequence[Elements], parts: Sequence[Passed], hops: int
+) -> Cut:
+    """Return the cut with which the PEs behind have everything soonest: each waits for a whole segment.
+
+    Smaller segments need more instructions. Where elements come from both sides, each round of the loops
+    that are needed anyhow waits for both.
+    """
+    held = {part.name for part in parts if part.origin is not None and part.kept and part.targets}
+    if not held or hops < 2:
+        return found
+    machine = builder.analysis.options.machine
+    each = 2 * (machine.simd_launch + machine.set_base_address) + machine.loop_iteration
+    two_way = len({part.origin for part in parts if part.origin is not None}) > 1
+    rounds = max(_trips(builder, found, part.items) for part in parts if part.name in held)
+    whole = rounds * _largest(builder, found, held)
+
+    def waiting(pieces: Cut) -> int:
+        size = _largest(builder, pieces, held)
+        return (rounds if two_way else 1) * hops * size + whole // size * each
+
+    return min((found, *deeper(elements, found)), key=waiting)
+
+
+def _trips(builder: RoleBuilder, pieces: Cut, items: isl.Set) -> int:
+    """Return how often the loops around segments run."""
+    ranges = integer_bounds(items.intersect_params(builder.role.context))[: pieces.depth]
+    return math.prod(high - low + 1 for low, high in ranges)
+
+
+def _largest(builder: RoleBuilder, pieces: Cut, names: Collection[str]) -> int:
+    """Return the elements of the largest of some segments on any PE of a role."""
+    found = [1]
+    for segment in pieces.segments:
+        if segment.elements.name in names:
+            known = segment.nest.size.intersect_params(builder.role.context)
+            found.append(math.prod(high for _, high in integer_bounds(known)))
+    return max(found)
 
 
 def _on_items(part: Passed) -> isl.Map | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
 
 from polyloom.polyhedra.binding import bind_domain
-from polyloom.polyhedra.bounds import constant_point
 from polyloom.wafer.machine.descriptor_nests import Nest, find_nest, linear_function
 
 _DIM = isl.dim_type
@@ -63,14 +62,54 @@ class Cut:
 def cut(kinds: Sequence[Elements]) -> Cut | None:
     """Cut elements of some kinds, with as few loops as work; None where instructions cannot do it.
 
-    Nor do they pay where each would be for one element.
+    An instruction pays for a single element, too: what scalar code sends or receives is one as well.
     """
     rank = kinds[0].items.dim(_DIM.set)
     for depth in range(rank):
         segments = _segments(kinds, depth, rank)
         if segments is not None:
-            return None if all(map(_is_single, segments)) else Cut(depth, rank, tuple(segments))
+            return Cut(depth, rank, tuple(segments))
     return None
+
+
+def cut_at(kinds: Sequence[Elements], depth: int) -> Cut | None:
+    """Cut elements with loops over so many index dimensions; None where that does not work."""
+    rank = kinds[0].items.dim(_DIM.set)
+    segments = _segments(kinds, depth, rank)
+    return None if segments is None else Cut(depth, rank, tuple(segments))
+
+
+def takes_turns(before: isl.Set, own: isl.Set, depth: int) -> bool:
+    """Whether PEs come after those before them in each round: at each tuple of outer indices.
+
+    ``before``, ``own``: ``[PE_X, PE_Y] -> { index[k] }``: what comes from the PEs before one, and its own.
+    """
+    split = _split_map(depth, own.dim(_DIM.set))
+    if not _all_before(before, own, split):
+        return False
+    both = before.params().intersect(own.params())
+    return same_rounds([before.intersect_params(both), own.intersect_params(both)], depth)
+
+
+def same_rounds(parts: Sequence[isl.Set], depth: int) -> bool:
+    """Whether all parts have elements at the same tuples of outer indices."""
+    split = _split_map(depth, parts[0].dim(_DIM.set))
+    first, *others = (part.apply(split).unwrap().domain() for part in parts)
+    return all(first.is_equal(other) for other in others)
+
+
+def within_rounds(parts: Sequence[isl.Set], depth: int) -> tuple[tuple[str, ...], list[isl.Set]]:
+    """Return the names of the outer indices, and what each part has of a round: they are parameters there."""
+    names, split = _outer_names(depth), _split_map(depth, parts[0].dim(_DIM.set))
+    return names, [bind_domain(part.apply(split).unwrap(), names) for part in parts]
+
+
+def deeper(kinds: Sequence[Elements], found: Cut) -> Iterator[Cut]:
+    """Yield cuts with more loops around smaller segments than one that was found."""
+    for depth in range(found.depth + 1, found.rank):
+        segments = _segments(kinds, depth, found.rank)
+        if segments is not None:
+            yield Cut(depth, found.rank, tuple(segments))
 
 
 def _segments(kinds: Sequence[Elements], depth: int, rank: int) -> list[Segment] | None:
@@ -103,11 +142,6 @@ def _in_order(segments: Sequence[Segment], split: isl.Map) -> list[Segment] | No
     return order
 
 
-def _is_single(segment: Segment) -> bool:
-    size = constant_point(segment.nest.size)
-    return size is not None and set(size) <= {1}
-
-
 def _outer_names(depth: int) -> tuple[str, ...]:
     return tuple(f"o{k}" for k in range(depth))
 
@@ -127,7 +161,10 @@ def _inner_function(elements: isl.Map, split: isl.Map, names: Sequence[str]) -> 
 
 def _precedes(first: Segment, second: Segment, split: isl.Map) -> bool:
     """Whether, at equal outer indices on a PE, no index of ``second`` comes before one of ``first``."""
-    early, late = first.elements.items, second.elements.items
+    return _all_before(first.elements.items, second.elements.items, split)
+
+
+def _all_before(early: isl.Set, late: isl.Set, split: isl.Map) -> bool:
     pairs = isl.Map.from_domain_and_range(late, early)
     earlier = pairs.intersect(isl.Map.lex_lt(early.get_space()))
     outer = split.range_factor_domain()

@@ -14,7 +14,9 @@ from polyloom.polyhedra.loops.tree import leaves_in
 from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.codegen.chains import chunk_extents
 from polyloom.wafer.codegen.compute import compute_code
+from polyloom.wafer.codegen.filters import filter_of
 from polyloom.wafer.codegen.passing import Passed, pass_instructions
+from polyloom.wafer.dataflow.line_traffic import beside
 from polyloom.wafer.machine.instruction_selection import ACCUMULATOR
 from polyloom.wafer.machine.instructions import move_instruction
 from polyloom.wafer.pe_program.addresses import (
@@ -154,7 +156,7 @@ def store_segments(builder: RoleBuilder, here: StreamOnRole) -> Code | None:
     if found is not None or here.in_box.is_equal(here.kept):
         return found
     kept = with_explicit_divs(here.in_box.domain().intersect(indices))
-    return _segments(builder, here, here.in_box, _beside(kept, indices.subtract(kept)))
+    return _segments(builder, here, here.in_box, beside(kept, indices.subtract(kept)))
 
 
 def _segments(
@@ -168,19 +170,13 @@ def _segments(
     for name, items in going.items():
         label = f"{here.label}_{name}"
         parts.append(Passed(name=label, items=items, origin=here.queue, targets=(), kept=False, local=None))
-    return pass_instructions(builder, parts, here.stream.type, builder.array(here.stream.tensor))
-
-
-def _beside(kept: isl.Set, others: isl.Set) -> dict[str, isl.Set]:
-    """Split what is not kept: in rows of which something is kept what is left and right of it, other rows."""
-    rank = kept.dim(_DIM.set)
-    names = [f"i{k}" for k in range(rank)]
-    same_row = isl.Map(f"{{ index[{', '.join(names)}] -> index[{', '.join([*names[:-1], 'other'])}] }}")
-    ahead = isl.Map.lex_lt(kept.get_space()).intersect(same_row)
-    left = others.intersect(kept.apply(ahead.reverse()))
-    right = others.intersect(kept.apply(ahead)).subtract(left)
-    parts = {"left": left, "right": right, "rows": others.subtract(left).subtract(right)}
-    return {name: with_explicit_divs(part) for name, part in parts.items() if not part.is_empty()}
+    array, filtering = builder.array(here.stream.tensor), filter_of(builder, here.queue, parts)
+    if filtering is not None:
+        code = pass_instructions(builder, parts[:1], here.stream.type, array)
+        if code is not None:
+            builder.filters.append(filtering)
+            return code
+    return pass_instructions(builder, parts, here.stream.type, array)
 
 
 def _whole_compute(builder: RoleBuilder, here: StreamOnRole, whole: WholeStream, then: str) -> Code:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyloom.diagnostics import Unsupported, error
+from polyloom.diagnostics import Diagnostic, Unsupported, error, remark
+from polyloom.wafer.analysis import LayerAnalysis
+from polyloom.wafer.array_layout.fabric_use import fabric_uses
 from polyloom.wafer.machine.model import Machine, load_machine
 
 MACHINES = {"wse2": "cs2", "wse3": "cs3"}
@@ -44,6 +46,8 @@ def beside_memcpy(machine: Machine) -> Machine:
         input_queues=machine.input_queues[: FIRST_QUEUE - 1 : -1],
         output_queues=machine.output_queues[FIRST_QUEUE:],
         wavelet_elements=1,
+        switched_colors=0,
+        filters=0,
     )
 
 
@@ -68,3 +72,17 @@ def local_tasks(count: int, arch: str, data_colors: frozenset[int], program: str
         helps = ["a map whose PEs have fewer tensors to pass on needs fewer tasks"]
         raise Unsupported(error("csl-tasks", message, helps=helps))
     return tuple(sorted(free[:count]))
+
+
+def single_elements(analysis: LayerAnalysis, arch: str) -> tuple[Diagnostic, ...]:
+    """Return a remark if dense tensors could travel in pairs of elements, which these projects do not do."""
+    options = replace(analysis.options, machine=load_machine(MACHINES[arch]))
+    names = sorted({use.tensor for use in fabric_uses(analysis.graph, analysis.arrays, options, 1)})
+    if not names:
+        return ()
+    listed = ", ".join(f"`{name}`" for name in names)
+    message = f"elements of {listed} travel one in a wavelet"
+    notes = [
+        "the C of `--target wafer` sends two of 16 bits where that is faster; CSL as written here sends one"
+    ]
+    return (remark("csl-single-elements", message, notes=notes),)

@@ -11,7 +11,17 @@ from typing import Any
 
 from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.polyhedra.loops.generate import IntExpression, Number, Operation
-from polyloom.wafer.csl_output.layout import Tile, element_types, frame_of, layout_file, port_color
+from polyloom.wafer.csl_output.layout import (
+    Area,
+    Routed,
+    Tile,
+    color_text,
+    element_types,
+    frame_of,
+    layout_file,
+    port_color,
+    port_routes,
+)
 from polyloom.wafer.csl_output.limits import COLORS
 from polyloom.wafer.csl_output.ports import Passing, passing, port_file, port_roles
 from polyloom.wafer.csl_output.reference import reference_file
@@ -53,12 +63,10 @@ def project_files(program: WaferProgram, arch: str) -> dict[str, str]:
     tiles = [_tile(program, role, texts[f"{role.code.name}.csl"]) for role in program.roles]
     for port in ports:
         texts[f"{port.name}.csl"] = port_file(port, arch, data_colors)
-        of_ports = {each.name: port_color(each) for each in port.passing}
+        of_ports = {each.name: color_text(port_color(each.group)) for each in port.passing}
         file = f"{port.name}.csl"
         tiles.append(
-            Tile(
-                file=file, pes=port.pes, origin=(0, 0), colors=of_ports, coordinates=(), has_invocations=True
-            )
+            Tile(file=file, pes=port.pes, colors=of_ports, parameters=(".invocations = invocations",))
         )
     described = manifest(program)
     codes = [role.code for role in program.roles]
@@ -82,30 +90,46 @@ def project_files(program: WaferProgram, arch: str) -> dict[str, str]:
         "height": frame.height,
         "passing": [_passing(each) for each in here],
     }
-    texts["layout.csl"] = layout_file(frame, tiles, routing.routes, ports, symbols)
+    routes = (Routed(r.pes, str(r.color), r.source, r.targets) for r in routing.routes)
+    ways = (*routes, *port_routes(ports))
+    corner = frame.left, frame.top
+    area = Area(title="all PEs", pes=frame.pes, origin=corner, tiles=tuple(tiles), routes=ways)
+    texts["layout.csl"] = layout_file(frame, [area], symbols)
     texts["idle.csl"] = IDLE
     texts["layer.json"] = json.dumps(described, indent=1) + "\n"
     texts["reference.py"] = reference_file(analysis.program)
-    texts["run.py"] = (files(__package__) / "run.py.txt").read_text(encoding="utf-8")
-    texts[f"commands_{arch}.sh"] = _commands(arch, frame.width, frame.height)
-    return texts
+    return texts | host_files("run.py", arch, frame.width, frame.height)
+
+
+def host_files(run: str, arch: str, width: int, height: int) -> dict[str, str]:
+    """Return the host program ``run``, what it needs, and the commands, for so many columns and rows."""
+    found = {
+        name: (files(__package__) / f"{source}.txt").read_text(encoding="utf-8")
+        for name, source in (("run.py", run), ("transfers.py", "transfers.py"))
+    }
+    return {**found, f"commands_{arch}.sh": _commands(arch, width, height)}
 
 
 def _data_colors(program: WaferProgram, here: Sequence[Passing]) -> frozenset[int]:
     """Return the colors whose wavelets may start tasks: of sparse tensors, on any PE."""
-    colors: set[int] = set()
-    for role in program.roles:
-        started = {task.queue for task in role.code.data_tasks}
-        colors |= {
-            c for q, each in queue_colors(program, role).items() if q in started for c in _values(each)
-        }
+    colors = set(colors_that_start_tasks(program))
     for each in here:
         if each.group.sparse and not each.inward:
-            colors |= _values(port_color(each))
+            colors |= color_values(port_color(each.group))
     return frozenset(colors)
 
 
-def _values(color: IntExpression) -> frozenset[int]:
+def colors_that_start_tasks(program: WaferProgram) -> frozenset[int]:
+    """Return the colors of a layer whose wavelets start tasks of its roles."""
+    colors: set[int] = set()
+    for role in program.roles:
+        started = {task.queue for task in role.code.data_tasks}
+        for queue, color in queue_colors(program, role).items():
+            colors |= color_values(color) if queue in started else set()
+    return frozenset(colors)
+
+
+def color_values(color: IntExpression) -> frozenset[int]:
     """Return colors among which that of a queue is on every PE; all where its form is another than ours."""
     match color:
         case Number(value=value):
@@ -113,19 +137,23 @@ def _values(color: IntExpression) -> frozenset[int]:
         case Operation(operator="%", operands=(_, Number(value=value))):
             return frozenset(range(value))
         case Operation(operator="+", operands=operands):
-            return frozenset(sum(each) for each in product(*map(_values, operands)))
+            return frozenset(sum(each) for each in product(*map(color_values, operands)))
         case Operation(operator="?", operands=(_, then, otherwise)):
-            return _values(then) | _values(otherwise)
+            return color_values(then) | color_values(otherwise)
         case _:
             return frozenset(range(COLORS))
 
 
 def _tile(program: WaferProgram, role: RoleProgram, text: str) -> Tile:
-    coordinates = tuple(re.findall(r"^param (PE_[XY]): i16;", text, flags=re.MULTILINE))
     queues, colors = (*role.code.inputs, *role.code.outputs), queue_colors(program, role)
-    own = {queue: colors[queue] for queue in queues}
+    own = {queue: color_text(colors[queue]) for queue in queues}
     file = f"{role.code.name}.csl"
-    return Tile(file=file, pes=role.pes, origin=role.origin, colors=own, coordinates=coordinates)
+    return Tile(file=file, pes=role.pes, origin=role.origin, colors=own, coordinates=coordinates_of(text))
+
+
+def coordinates_of(text: str) -> tuple[str, ...]:
+    """Return the coordinates that a role's file is given."""
+    return tuple(re.findall(r"^param (PE_[XY]): i16;", text, flags=re.MULTILINE))
 
 
 def _buffers(each: Passing) -> tuple[str, ...]:

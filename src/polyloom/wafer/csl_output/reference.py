@@ -42,6 +42,8 @@ _OF_NUMPY = frozenset(
         "exp2",
         "log2",
         "log10",
+        "log1p",
+        "expm1",
     ]
 )
 

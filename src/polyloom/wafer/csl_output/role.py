@@ -86,18 +86,20 @@ class _Operand:
     moves: bool
 
 
-def role_file(code: RoleCode, arch: str, data_colors: frozenset[int]) -> str:
-    """Return the CSL file of a role for ``wse2`` or ``wse3``; ``data_colors``: those that start tasks.
+def role_file(code: RoleCode, arch: str, data_colors: frozenset[int], prefix: str = "") -> str:
+    """Return the CSL file of a role for ``wse2`` or ``wse3``; ``data_colors``: those that start tasks;
+    ``prefix``: what the host's names of its arrays begin with.
 
     Errors: ``Unsupported`` with ``csl-...`` for what CSL, or this printer, cannot say.
     """
-    return _Printer(with_c_names(code), arch, data_colors).file()
+    return _Printer(with_c_names(code), arch, data_colors, prefix).file()
 
 
 class _Printer:
     """Prints one role; what it has are the role's names by their kinds."""
 
-    def __init__(self, code: RoleCode, arch: str, data_colors: frozenset[int]) -> None:
+    def __init__(self, code: RoleCode, arch: str, data_colors: frozenset[int], prefix: str) -> None:
+        self.prefix = prefix
         self.shapes = {array.name: array.extents for array in code.arrays}
         self.code = code = flattened(code)
         self.arch = arch
@@ -105,7 +107,7 @@ class _Printer:
         self.local_ids = local_tasks(len(code.local_tasks), arch, data_colors, code.name)
         self.data_tasks = {task.queue: task for task in code.data_tasks}
         self.operands = {operand.name: operand for operand in self._operands()}
-        self.received: dict[str, ElementType] = {}
+        self.shaped_first = _shaped_first(code)
 
     def file(self) -> str:
         bodies = [*self._tasks(), self._compute()]
@@ -209,7 +211,7 @@ class _Printer:
         iterators = "ijkl"[: len(sizes)]
         terms = [(stride, Name(name)) for stride, name in zip(strides, iterators, strict=True) if stride]
         place = sum_of([*terms, (1, start)])
-        extents = ", ".join(bare(integer(size)) for size in sizes)
+        extents = ", ".join(map(_extent, sizes))
         access = f"|{','.join(iterators)}|{{{extents}}} -> {array}[{bare(integer(place))}]"
         return f"@get_dsd({form}, .{{ .tensor_access = {access} }})"
 
@@ -353,7 +355,7 @@ class _Printer:
         if self.arch == "wse3":
             for queue in self.code.outputs:
                 lines.append(f"@initialize_queue({queue}, .{{ .color = {queue}_color }});")
-        lines += [f'@export_symbol({name}_ptr, "{name}");' for name in self.arrays]
+        lines += [f'@export_symbol({name}_ptr, "{self.prefix}{name}");' for name in self.arrays]
         lines += [f'@export_symbol({name}_ptr, "{name}");' for name in text.STAMPS]
         lines.append('@export_symbol(compute, "compute");')
         return "comptime {\n" + "\n".join(f"  {line}" for line in lines) + "\n}"
@@ -491,8 +493,13 @@ class _Printer:
             case Configure(operand=OperandRef(name=name)) | ConfigureFabric(operand=OperandRef(name=name)):
                 yield from self._configured(node, self.operands[name])
             case SetBase(operand=OperandRef(name=name), element=element):
-                by = sum_of([(1, self._flat(element)), (-1, self.operands[name].start)])
                 kind = TYPES[self.operands[name].type]
+                if name in self.shaped_first:
+                    based = f"@set_dsd_base_addr({name}, {element.array})"
+                    by = self._flat(element)
+                    yield f"{name} = @increment_dsd_offset({based}, {bare(integer(by))}, {kind});"
+                    return
+                by = sum_of([(1, self._flat(element)), (-1, self.operands[name].start)])
                 yield f"{name} = @increment_dsd_offset({name}_start, {bare(integer(by))}, {kind});"
             case ConfigureRun(operand=OperandRef(name=name), length=length, stride=stride):
                 yield f"{name} = @set_dsd_length({name}, @as(u16, {bare(integer(length))}));"
@@ -514,8 +521,12 @@ class _Printer:
             return
         setup = operand.setup
         assert isinstance(setup, Configure)
-        if len(node.sizes) != 1 or len(setup.sizes) != 1 or node.strides != setup.strides:
-            raise _cannot("a descriptor of several dimensions changes its form while the program runs")
+        if len(node.sizes) != len(setup.sizes):
+            raise _cannot("a descriptor changes its number of dimensions while the program runs")
+        if len(node.sizes) > 1 or node.strides != setup.strides:
+            made = self._memory_descriptor(node, operand.array or "", operand.start)
+            yield f"{operand.name} = {made};"
+            return
         yield f"{operand.name} = @set_dsd_length({operand.name}, @as(u16, {bare(integer(node.sizes[0]))}));"
 
     def _invoke(self, node: Invoke) -> Iterator[str]:
@@ -567,21 +578,35 @@ class _Printer:
 
 
 def _declared(setup: Configure | ConfigureFabric) -> Configure | ConfigureFabric:
-    """Return a setup that can stand in a declaration: of one element, where its size is known later only.
-
-    Errors: ``csl-form`` for several dimensions of such sizes.
-    """
+    """Return a setup that can stand in a declaration: of one element, where its size is known later only."""
     sizes = setup.sizes if isinstance(setup, Configure) else (setup.elements,)
     if all(names_in(size) <= _KNOWN for size in sizes):
         return setup
     if isinstance(setup, ConfigureFabric):
         return replace(setup, elements=Number(1))
-    if len(sizes) > 1:
-        raise _cannot("a descriptor of several dimensions whose sizes are known at run time only")
-    return replace(setup, sizes=(Number(1),))
+    return replace(setup, sizes=tuple(s if names_in(s) <= _KNOWN else Number(1) for s in sizes))
+
+
+def _shaped_first(code: RoleCode) -> frozenset[str]:
+    """Return the operands that a task gives a form and then a place, which must leave the form as it is."""
+    found: set[str] = set()
+    for body in (*((*task.body, *task.end) for task in code.data_tasks), *(t.body for t in code.local_tasks)):
+        shaped: set[str] = set()
+        for node in nodes_in(body):
+            if isinstance(node, Configure | ConfigureRun | SetLength):
+                shaped.add(node.operand.name)
+            elif isinstance(node, SetBase) and node.element.word is None and node.operand.selector is None:
+                found |= {node.operand.name} & shaped
+    return frozenset(found)
 
 
 _KNOWN = frozenset(("PE_X", "PE_Y"))
+
+
+def _extent(size: IntExpression) -> str:
+    """Return a size of a descriptor, which is computed in i16 where it is known at run time only."""
+    text = bare(integer(size))
+    return text if names_in(size) <= _KNOWN else f"@as(u16, {text})"
 
 
 def _first(sizes: Sequence[IntExpression], strides: Sequence[int]) -> IntExpression:

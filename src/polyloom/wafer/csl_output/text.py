@@ -31,19 +31,19 @@ TYPES = {
 """CSL's types of elements."""
 
 TIMING = """\
-const time = @import_module("<time>");
+const timer = @import_module("<time>");
 var begin_stamp = @zeros([3]u16);  // when the launch began here
 var begin_stamp_ptr: [*]u16 = &begin_stamp;
 var end_stamp = @zeros([3]u16);  // when this PE had done its part
 var end_stamp_ptr: [*]u16 = &end_stamp;
 
 fn ended() void {
-  time.get_timestamp(&end_stamp);
+  timer.get_timestamp(&end_stamp);
   sys.unblock_cmd_stream();
 }"""
 """What the program of a layer's PE has: how long it took."""
 
-BEGAN = ("time.enable_tsc();", "time.get_timestamp(&begin_stamp);")
+BEGAN = ("timer.enable_tsc();", "timer.get_timestamp(&begin_stamp);")
 """What a launch begins with."""
 
 STAMPS = ("begin_stamp", "end_stamp")

@@ -18,6 +18,7 @@ from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.mapping.grid import Side
 
 _Way = TypeVar("_Way")
+_DIM = isl.dim_type
 
 
 def neighbour_queue(side: Side, *, incoming: bool) -> str:
@@ -80,3 +81,26 @@ def split_by_targets(
                     found = found.intersect(going) if target in chosen else found.subtract(going)
                 if not found.is_empty():
                     yield origin, chosen, with_explicit_divs(found)
+
+
+def beside(kept: isl.Set, others: isl.Set, apart: int = 0) -> dict[str, isl.Set]:
+    """Split the ``others``: in rows of which something is kept what is left and right of it; other rows.
+
+    These lie before all that is kept, or after it, where none lies between. A row: equal indices but the
+    last one. Sets that differ in one of the first ``apart`` indices have nothing to do with each other.
+    """
+    rank = kept.dim(_DIM.set)
+    later = isl.Map.lex_lt(kept.get_space())
+    for k in range(apart):
+        later = later.equate(_DIM.in_, k, _DIM.out, k)
+    in_row = later
+    for k in range(apart, rank - 1):
+        in_row = in_row.equate(_DIM.in_, k, _DIM.out, k)
+    left = others.intersect(kept.apply(in_row.reverse()))
+    right = others.intersect(kept.apply(in_row)).subtract(left)
+    rows = others.subtract(left).subtract(right)
+    before, after = rows.subtract(kept.apply(later)), rows.subtract(kept.apply(later.reverse()))
+    parts = {"left": left, "right": right}
+    split = rows.is_subset(before.union(after)) and before.is_disjoint(after)
+    parts |= {"before": before, "after": after} if split else {"rows": rows}
+    return {name: with_explicit_divs(part) for name, part in parts.items() if not part.is_empty()}

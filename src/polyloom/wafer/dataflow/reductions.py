@@ -53,7 +53,8 @@ class Chain:
     ``nearer``: from a PE to those of its line that are nearer to the side; ``stage``: 2 where rows have been
     reduced before. A reduction may be several chains, one after the other (``collectives``): ``level``: its
     number from 1 where another one follows; ``step``: how far it is from one PE that takes part to the next;
-    ``second``: the PEs that send on the second color, None for those with an odd coordinate.
+    ``second``: the PEs that send on the second color, None for those with an odd coordinate. ``turns``: set
+    where no PE passes anything on, but all send in turn: in a round for each tuple of so many outer indices.
     """
 
     tensor: str
@@ -72,6 +73,7 @@ class Chain:
     level: int = 0
     step: int = 1
     second: isl.Set | None = None
+    turns: int | None = None
 
     @property
     def name(self) -> str:

@@ -65,6 +65,10 @@ class Machine:
     """Cycles in which a microthread that found its input queue empty comes back when an element has come."""
     wavelet_elements: int
     """Elements of 16 bits of a dense stream that a wavelet may hold: 1 or 2."""
+    switched_colors: int
+    """So many colors, from 0 on, may have switches in their routes."""
+    filters: int
+    """Colors of which the router of a PE may keep wavelets from it."""
     same_bank_cycles: int
     """Of an element of a SIMD instruction whose accesses to memory meet in one bank."""
     provenance: Mapping[str, str] = field(repr=False)

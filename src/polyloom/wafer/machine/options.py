@@ -35,6 +35,8 @@ class Extension(Enum):
     BANK_PADDING = "bank-padding"
     PAIRED_WAVELETS = "paired-wavelets"
     FIRST_TERMS = "first-terms"
+    TAKING_TURNS = "taking-turns"
+    FILTERS = "filters"
 
     @property
     def meaning(self) -> str:
@@ -66,6 +68,8 @@ MEANINGS = {
     Extension.BANK_PADDING: "arrays that an instruction reads together start in different banks",
     Extension.PAIRED_WAVELETS: "two elements of 16 bits of a dense stream travel in one wavelet",
     Extension.FIRST_TERMS: "sums begin with their first term, not with zeros",
+    Extension.TAKING_TURNS: "results leave past other PEs, each PE's in its turn, by switches of routers",
+    Extension.FILTERS: "of a stream that passes a PE, its router brings it only what it keeps",
 }
 
 ALL_EXTENSIONS = frozenset(Extension)

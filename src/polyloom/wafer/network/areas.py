@@ -3,6 +3,7 @@
     streams     a stream passes one element a cycle, so that a sample takes at least the longest one's cycles
     stages      the PEs that bring a stage down to that; fewer for all in proportion where they are too many
     refinement  the slowest stage gets twice as many, as long as that makes it faster and there is room
+    search      the map of the slowest stage is searched in full, as long as that makes it faster
 
 Each stage's cycles are those of the cost model for the map that is chosen on such a rectangle, or those that
 its busiest exchange needs to move all that passes and what is its own, where these are more.
@@ -31,16 +32,22 @@ REFUSALS = 8
 """Rectangles that are tried for a stage, each of twice as many PEs, before it is said not to fit."""
 ROUNDS = 24
 """Rectangles that are tried beyond the first ones."""
+SEARCHES = 3
+"""Maps that are searched in full: each takes as long as the quick ones of several layers."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """A stage on a rectangle of the ladder. ``moved``: by its busiest exchange in a sample."""
+    """A stage on a rectangle of the ladder. ``moved``: by its busiest exchange in a sample.
+
+    ``grows``: whether a larger rectangle may be tried; ``final``: no better map is looked for.
+    """
 
     placed: Placed
     rung: int
     moved: int
     grows: bool = True
+    final: bool = False
 
     @property
     def cycles(self) -> float:
@@ -59,10 +66,12 @@ def place_stages(
     place: Place,
     progress: Callable[[str], None] | None = None,
     fixed: Collection[str] = (),
+    thoroughly: Place | None = None,
 ) -> tuple[Placed, ...]:
     """Return every stage on a rectangle. ``most_pes``: of all stages together; None: half of the mesh.
 
-    ``fixed``: stages whose rectangle is given; ``place`` knows it.
+    ``fixed``: stages whose rectangle is given; ``place`` knows it. ``thoroughly``: chooses better maps, and
+    takes longer.
 
     Errors: ``Unsupported`` with ``network-stage``, which says for each stage that does not fit why not.
     """
@@ -78,7 +87,7 @@ def place_stages(
         wanted = math.ceil(work(stage) / aim)
         rung = next((k for k, (w, h) in enumerate(ladder) if w * h >= wanted), len(ladder) - 1)
         if stage.name in fixed:
-            first = _first(stage, ladder[:1], 0, room, tried, grows=False)
+            first = _first(stage, ladder[:1], 0, room, tried, fixed=True)
         else:
             first = _first(stage, ladder, rung, room, tried)
         if isinstance(first, PolyloomError):
@@ -90,7 +99,10 @@ def place_stages(
     used = sum(g.pes for g in given)
     if used > room:
         raise Unsupported(_too_many(given, room))
-    return tuple(g.placed for g in _refined(given, ladder, room, aim, tried, progress))
+    given = _refined(given, ladder, room, aim, tried, progress)
+    if thoroughly is not None:
+        given = _searched(given, aim, _Tried(network, machine, thoroughly), progress)
+    return tuple(g.placed for g in given)
 
 
 def work(stage: Stage) -> int:
@@ -123,7 +135,7 @@ def _first(
     room: int,
     tried: _Tried,
     *,
-    grows: bool = True,
+    fixed: bool = False,
 ) -> _Given | PolyloomError:
     """Return the stage on the first rectangle from a rung upwards on which it fits; why not where none is."""
     fault: PolyloomError | None = None
@@ -131,7 +143,7 @@ def _first(
         if fault is not None and ladder[k][0] * ladder[k][1] > room:
             break
         try:
-            return replace(tried.on(stage, ladder[k], k), grows=grows)
+            return replace(tried.on(stage, ladder[k], k), grows=not fixed, final=fixed)
         except PolyloomError as refusal:
             fault = refusal
     assert fault is not None
@@ -195,6 +207,28 @@ def _refined(
         if progress is not None:
             progress(g.placed.stage.name)
         given[slowest] = _larger(g, ladder, tried)
+    return given
+
+
+def _searched(
+    given: list[_Given], aim: float, tried: _Tried, progress: Callable[[str], None] | None
+) -> list[_Given]:
+    """Return the stages, the slowest one with a better map as long as one is found."""
+    given = list(given)
+    for _ in range(SEARCHES):
+        slowest = max(range(len(given)), key=lambda k: given[k].cycles)
+        g = given[slowest]
+        if g.final or g.cycles <= aim / GAIN:
+            break
+        if progress is not None:
+            progress(g.placed.stage.name)
+        try:
+            found = tried.on(g.placed.stage, g.placed.size, g.rung)
+        except PolyloomError:
+            break
+        if found.cycles >= g.cycles:
+            break
+        given[slowest] = replace(found, final=True)
     return given
 
 

@@ -6,8 +6,8 @@ time, so that stages work on different samples at once. Source: docs/networks.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 
 import islpy as isl
 import numpy as np
@@ -30,7 +30,7 @@ from polyloom.wafer.roles.result import memory_fields
 from polyloom.wafer.simulation.run import fault_of, load_memory
 from polyloom.wafer.simulator.build import build_program
 from polyloom.wafer.simulator.fabric import Fabric
-from polyloom.wafer.simulator.result import Counts
+from polyloom.wafer.simulator.result import Counts, Trace
 
 AnyArray = npt.NDArray[np.generic]
 Progress = Callable[[int, int], None]
@@ -45,6 +45,7 @@ class NetworkSimulation(Counts):
 
     outputs: dict[str, AnyArray]
     finished: npt.NDArray[np.int64]
+    trace: Trace | None = field(repr=False, default=None)
 
     @property
     def interval(self) -> float:
@@ -59,24 +60,29 @@ def simulate_network(
     inputs: Mapping[str, AnyArray],
     samples: int,
     *,
+    trace_only: Sequence[tuple[int, int]] | None = None,
     max_cycles: int | None = None,
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> NetworkSimulation:
     """Run a compiled network.
 
-    ``inputs``: an array for every input, streamed ones with a leading axis of samples.
+    ``inputs``: an array for every input, streamed ones with a leading axis of samples. ``trace_only``: the
+    PEs (x, y) of which is recorded what happens when; None: nothing is recorded.
 
     Raises PolyloomError ``simulation-...`` for everything that the strict simulator refuses.
     """
     plan = network.plan
-    binary = build_program(network.files, table_text())
+    traced = trace_only is not None
+    binary = build_program(network.files, table_text(), lines=traced)
     with Fabric(
         binary,
         network.machine,
         plan.width,
         plan.height,
         samples,
+        trace=traced,
+        trace_only=trace_only,
         max_cycles=max_cycles,
         threads=threads,
     ) as fabric:
@@ -96,12 +102,12 @@ def simulate_network(
             raise PolyloomError(fault_of(result))
         outputs, finished = _collect(fabric, network, samples)
     counts = {part.name: getattr(result, part.name) for part in fields(Counts)}
-    return NetworkSimulation(**counts, outputs=outputs, finished=finished)
+    return NetworkSimulation(**counts, outputs=outputs, finished=finished, trace=result.trace)
 
 
 def _load_tables(fabric: Fabric, plan: FloorPlan, exchange: Exchange) -> None:
     for position, tables in exchange.tables.items():
-        x, y = _pe(plan, exchange, position)
+        x, y = pe_of(plan, exchange, position)
         for name, table in tables.items():
             offset = _offset(exchange.code_at(position), name)
             _load(fabric, (x, y), offset, table)
@@ -113,7 +119,7 @@ def _load(fabric: Fabric, pe: tuple[int, int], offset: int, values: AnyArray) ->
     fabric.load([pe[0]], [pe[1]], offset, data, mask, values.itemsize)
 
 
-def _pe(plan: FloorPlan, exchange: Exchange, position: int) -> tuple[int, int]:
+def pe_of(plan: FloorPlan, exchange: Exchange, position: int) -> tuple[int, int]:
     """Return where the exchange at a position of a line is on the mesh."""
     (x0, _), (y0, _) = plan.place(exchange.line.stage).line_box(exchange.line)
     along = position - exchange.line.low
@@ -126,7 +132,7 @@ def _load_state(fabric: Fabric, plan: FloorPlan, exchange: Exchange, tensor: Any
     for order in exchange.held:
         own = values[tuple(order.element.T)]
         offset = _offset(exchange.code_at(order.position), BUFFER)
-        _load(fabric, _pe(plan, exchange, order.position), offset, own)
+        _load(fabric, pe_of(plan, exchange, order.position), offset, own)
 
 
 def _read_state(fabric: Fabric, plan: FloorPlan, exchange: Exchange, size: int, samples: int) -> AnyArray:
@@ -135,7 +141,7 @@ def _read_state(fabric: Fabric, plan: FloorPlan, exchange: Exchange, size: int, 
     result = np.zeros(size, dtype=kind.dtype)
     buffer = samples % exchange.buffers if exchange.buffers > 1 else 0
     for order in exchange.held:
-        x, y = _pe(plan, exchange, order.position)
+        x, y = pe_of(plan, exchange, order.position)
         start = _offset(exchange.code_at(order.position), BUFFER) + buffer * exchange.cells * kind.size
         data, _ = fabric.read([x], [y], start, len(order.element) * kind.size)
         result[tuple(order.element.T)] = np.ascontiguousarray(data).view(kind.dtype).reshape(-1)

@@ -45,6 +45,7 @@ from polyloom.wafer.pe_program.tree import (
     SetLength,
     SetValue,
     StoreElement,
+    TurnSwitches,
     Unblock,
     Value,
     Variable,
@@ -344,6 +345,10 @@ def _send_end(node: SendEnd) -> Iterator[str]:
     yield f"send_end({node.queue});"
 
 
+def _turn_switches(node: TurnSwitches) -> Iterator[str]:
+    yield f"turn_switches({node.queue}, {node.count});"
+
+
 def _operand(operand: OperandRef) -> str:
     return operand.name if operand.selector is None else f"{operand.name}[{operand.selector}]"
 
@@ -433,6 +438,7 @@ _PRINTERS: dict[type[Node], Callable[..., Iterator[str]]] = {
     StoreElement: _store,
     Send: _send,
     SendEnd: _send_end,
+    TurnSwitches: _turn_switches,
     Discard: _discard,
     Scope: _scope,
     Configure: _configure,

@@ -142,6 +142,14 @@ class SendEnd:
 
 
 @dataclass(frozen=True)
+class TurnSwitches:
+    """Send a wavelet that turns so many switches of its color on its way."""
+
+    queue: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Discard:
     """Take a value, and do nothing with it."""
 
@@ -265,6 +273,7 @@ Node = (
     | StoreElement
     | Send
     | SendEnd
+    | TurnSwitches
     | Discard
     | Scope
     | Configure
@@ -349,9 +358,26 @@ class OperandDeclaration:
     comment: str = ""
 
 
+@dataclass(frozen=True)
+class Filter:
+    """Of each ``period`` elements that pass, ``keep`` come to an input queue, behind the first ``skip``.
+
+    ``pairs``: two elements of 16 bits are in a wavelet.
+    """
+
+    queue: str
+    skip: IntExpression
+    keep: IntExpression
+    period: IntExpression
+    pairs: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class RoleCode:
-    """The whole program of one role of PE. Queues are numbered in their order, inputs and outputs apart."""
+    """The whole program of one role of PE. Queues are numbered in their order, inputs and outputs apart.
+
+    ``filters``: of its router, for what comes to its queues.
+    """
 
     name: str
     comment: tuple[str, ...]
@@ -363,6 +389,7 @@ class RoleCode:
     main: Code
     data_tasks: tuple[DataTask, ...]
     local_tasks: tuple[LocalTask, ...]
+    filters: tuple[Filter, ...] = ()
 
 
 def all_nodes(code: RoleCode) -> Iterator[Node]:

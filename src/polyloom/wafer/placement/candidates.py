@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.ir.program import Program
@@ -79,14 +79,66 @@ class Candidate:
     effort: int = 1
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A mapping to be compiled with so many times the usual effort: its text, and that of its placement."""
+
+    text: str
+    placement: str
+    effort: int
+
+
+@dataclass(frozen=True)
+class Pricers:
+    """Who compiles mappings: ``most`` at a time. What is chosen does not depend on it."""
+
+    most: int
+    price: Callable[[Program, Sequence[Wanted]], Sequence[Candidate]]
+
+
+def priced(program: Program, wanted: Wanted, pricer: Pricer) -> Candidate:
+    """Compile a mapping, and return it with its cycles, or why it is refused."""
+    cycles = float("inf")
+    refusal: PolyloomError | None = None
+    try:
+        with at_most(wanted.effort * _EFFORT * (1 + len(program.statements))):
+            cycles = pricer(program, read_mapping(Source("<automatic map>", wanted.text), program))
+    except PolyloomError as found:
+        refusal = found
+    except TooHardError:
+        refusal = Unsupported(_too_hard())
+    return Candidate(wanted.text, cycles, refusal, wanted.placement, effort=wanted.effort)
+
+
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """``seen``: what came of each mapping that was compiled, by its text."""
+    """``seen``: what came of each mapping that was compiled, by its text; ``ahead``: of those that may be
+    asked for next, by text and effort.
+    """
 
     problem: Problem
-    pricer: Pricer
+    pricers: Pricers
     options: SearchOptions
     seen: dict[str, Candidate] = field(default_factory=dict)
+    ahead: dict[Wanted, Candidate] = field(default_factory=dict)
+
+    def coming(self, plans: Iterable[Plan], effort: int = 1) -> None:
+        """Compile the first of these plans together, where several are compiled at a time."""
+        if self.pricers.most > 1:
+            wanted = [self._wanted(plan, effort) for plan in islice(plans, self.pricers.most)]
+            new = [w for w in dict.fromkeys(wanted) if w not in self.ahead]
+            if wanted and wanted[0] in new:
+                self.ahead.update(zip(new, self.pricers.price(self.problem.program, new), strict=True))
+
+    def in_turn(self, plans: Iterable[Plan], effort: int = 1) -> Iterator[Plan]:
+        """Yield plans, some of which are compiled together before the first of them is asked for."""
+        left = iter(plans)
+        while some := list(islice(left, self.pricers.most)):
+            self.coming(some, effort)
+            yield from some
+
+    def _wanted(self, plan: Plan, effort: int) -> Wanted:
+        return Wanted(plan_text(self.problem, plan), placement_text(self.problem, plan), effort)
 
     def tried(self, plan: Plan, effort: int = 1, *, again: bool = False) -> Candidate:
         """Return what comes of a plan; it is compiled where no other one has its text, or once more."""
@@ -94,21 +146,11 @@ class _Search:
         if again:
             del self.seen[text]
         if text not in self.seen:
-            self.seen[text] = self._compiled(text, placement_text(self.problem, plan), effort)
+            wanted = self._wanted(plan, effort)
+            if wanted not in self.ahead:
+                (self.ahead[wanted],) = self.pricers.price(self.problem.program, [wanted])
+            self.seen[text] = self.ahead[wanted]
         return self.seen[text]
-
-    def _compiled(self, text: str, placement: str, effort: int) -> Candidate:
-        program = self.problem.program
-        cycles = float("inf")
-        refusal: PolyloomError | None = None
-        try:
-            with at_most(effort * _EFFORT * (1 + len(program.statements))):
-                cycles = self.pricer(program, read_mapping(Source("<automatic map>", text), program))
-        except PolyloomError as found:
-            refusal = found
-        except TooHardError:
-            refusal = Unsupported(_too_hard())
-        return Candidate(text, cycles, refusal, placement, effort=effort)
 
     def is_full(self) -> bool:
         """Whether as many mappings have been compiled as may be."""
@@ -116,13 +158,13 @@ class _Search:
 
 
 def compare(
-    problem: Problem, ranked: Sequence[Ranked], pricer: Pricer, options: SearchOptions
+    problem: Problem, ranked: Sequence[Ranked], pricers: Pricers, options: SearchOptions
 ) -> tuple[Candidate, ...]:
     """Return all mappings that were compiled, in that order, refused ones among them.
 
     ``ranked``: layouts, those with the best estimate first.
     """
-    search = _Search(problem, pricer, options)
+    search = _Search(problem, pricers, options)
     plain = [r for r in ranked if not r.digits] if options.plain else []
     found = _layouts(search, plain or ranked)
     plans = [tried for _, tried in found]
@@ -160,14 +202,21 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
         r = _next(left, simple=is_last or hard > 1 + 2 * simple)
         if len(found) >= search.options.least and r.estimate.cycles > search.options.cutoff * best:
             break
+        search.coming(_plan_of(search, each) for each in (r, *(other for other in left if other is not r)))
         left.remove(r)
-        plan = first_plan(search.problem, rectangle_of(search.problem, r.places), r.places, r.estimate.waits)
+        plan = _plan_of(search, r)
         candidate = search.tried(plan)
         found.append((r, (plan, candidate)))
         best = min(best, candidate.cycles)
         hard += _was_too_hard(candidate)
         simple += not r.digits
     return found
+
+
+def _plan_of(search: _Search, ranked: Ranked) -> Plan:
+    """Return a layout with default ports."""
+    rectangle = rectangle_of(search.problem, ranked.places)
+    return first_plan(search.problem, rectangle, ranked.places, ranked.estimate.waits)
 
 
 def _next(left: Sequence[Ranked], *, simple: bool) -> Ranked:
@@ -200,7 +249,9 @@ def _retry_hard(
         best = min(best, candidate.cycles)
         if _was_too_hard(candidate):
             hard.append((ranked.digits, ranked.estimate.cycles, plan))
-    for _, expected, plan in sorted(hard, key=lambda entry: entry[:2])[: search.options.retried]:
+    retried = sorted(hard, key=lambda entry: entry[:2])[: search.options.retried]
+    search.coming((plan for _, expected, plan in retried if expected < best), _MORE)
+    for _, expected, plan in retried:
         if expected < best:
             again = search.tried(plan, _MORE, again=True)
             best = min(best, again.cycles)
@@ -210,8 +261,8 @@ def _retry_hard(
 def _legal_ports(search: _Search, plans: Sequence[Plan]) -> list[tuple[Plan, Candidate]]:
     """Look for ports that are accepted where the default ones of no layout are: of each layout in turn."""
     in_turn = zip_longest(*(neighbours(search.problem, plan) for plan in plans))
-    for plan in chain.from_iterable(in_turn):
-        if plan is not None and not search.is_full():
+    for plan in search.in_turn(plan for plan in chain.from_iterable(in_turn) if plan is not None):
+        if not search.is_full():
             candidate = search.tried(plan)
             if candidate.refusal is None:
                 return [(plan, candidate)]
@@ -223,7 +274,7 @@ def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
     improved = True
     while improved and not search.is_full():
         improved = False
-        for other in distinct_neighbours(search.problem, plan):
+        for other in search.in_turn(distinct_neighbours(search.problem, plan), candidate.effort):
             if search.is_full():
                 return
             tried = search.tried(other, candidate.effort)

@@ -23,7 +23,7 @@ from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.mapping.reader import Given, mapping_of, read_given, read_mapping
 from polyloom.wafer.placement.boxes import Movement
-from polyloom.wafer.placement.candidates import Candidate, Pricer, SearchOptions, by_placement, compare
+from polyloom.wafer.placement.candidates import Candidate, Pricers, SearchOptions, by_placement, compare
 from polyloom.wafer.placement.coordinates import Place
 from polyloom.wafer.placement.cost.estimate import LayoutEstimate, LayoutEstimator
 from polyloom.wafer.placement.fixed import place_of
@@ -67,7 +67,7 @@ def complete(
     source: Source | None,
     program: Program,
     machine: Machine,
-    pricer: Pricer,
+    pricers: Pricers,
     size: tuple[int, int] | None = None,
     options: SearchOptions | None = None,
 ) -> Choice:
@@ -88,7 +88,7 @@ def complete(
     for limit, (movement, notes) in product(limits_of(given, machine), _movements(given, program)):
         problem = Problem(program, given, movement, _fixed_texts(given))
         try:
-            found = compare(problem, _fitting(problem, limit, machine), pricer, effort)
+            found = compare(problem, _fitting(problem, limit, machine), pricers, effort)
         except Unsupported as refusal:
             failure = failure or refusal
             continue

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import islpy as isl
 
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind
-from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression
+from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Name, Number, replace_name, sum_of
 from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.pe_program.print_c import includes, integer_text
-from polyloom.wafer.pe_program.tree import RoleCode
+from polyloom.wafer.pe_program.tree import Filter, RoleCode
 from polyloom.wafer.routing.all_routes import Routing
 
 Part = tuple[isl.Set, RoleCode, tuple[int, int], dict[str, IntExpression]]
@@ -44,8 +44,11 @@ def _on(grid: Grid, pes: isl.Set, lines: Sequence[str]) -> Iterator[str]:
 
 def _routes(grid: Grid, routing: Routing) -> Iterator[str]:
     for route in routing.routes:
-        targets = " | ".join(target.upper() for target in route.targets)
-        yield from _on(grid, route.pes, [f"route({route.color}, {route.source.upper()}, {targets});"])
+        targets, source = " | ".join(target.upper() for target in route.targets), route.source.upper()
+        line = f"route({route.color}, {source}, {targets});"
+        if route.then is not None:
+            line = f"route_in_turn({route.color}, {source}, {route.then.upper()}, {targets});"
+        yield from _on(grid, route.pes, [line])
 
 
 def _role(grid: Grid, part: Part) -> Iterator[str]:
@@ -55,6 +58,18 @@ def _role(grid: Grid, part: Part) -> Iterator[str]:
         lines.append(f"origin({origin[0]}, {origin[1]});")
     for number, queue in enumerate(code.inputs):
         lines.append(f"bind_input({number}, {integer_text(colors[queue])});   /* {queue} */")
+    lines += [_filter(one, colors[one.queue], origin) for one in code.filters]
     for number, queue in enumerate(code.outputs):
         lines.append(f"bind_output({number}, {integer_text(colors[queue])});   /* {queue} */")
     yield from _on(grid, pes, lines)
+
+
+def _filter(one: Filter, color: IntExpression, origin: tuple[int, int]) -> str:
+    """Return the line of a filter; its numbers are said of the PE's place in the role's rectangle."""
+    numbers = [color]
+    for number in (one.skip, one.keep, one.period):
+        for name, shift in zip(PE_PARAMETERS, origin, strict=True):
+            if shift:
+                number = replace_name(number, name, sum_of([(1, Name(name)), (-1, Number(shift))]))
+        numbers.append(number)
+    return f"filter{'_pairs' if one.pairs else ''}({', '.join(map(integer_text, numbers))});"

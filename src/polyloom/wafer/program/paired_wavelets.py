@@ -144,6 +144,8 @@ def _uses(code: RoleCode, nets: Mapping[str, Net], machine: Machine) -> Iterator
             counts.setdefault(node.operand.name, []).append(node)
     single = {task.queue for task in code.data_tasks} | set(_single(code))
     yield from (_Use(nets[queue], Number(1), False, ()) for queue in sorted(single))
+    for one in code.filters:
+        yield from (_Use(nets[one.queue], count, True, ()) for count in (one.skip, one.keep, one.period))
     for node in all_nodes(code):
         if isinstance(node, Invoke):
             yield from _of_instruction(node, counts, nets, machine)
@@ -221,6 +223,7 @@ def _with_pairs(code: RoleCode, queues: set[str]) -> RoleCode:
         return code
     return replace(
         code,
+        filters=tuple(replace(one, pairs=True) if one.queue in queues else one for one in code.filters),
         main=_marked(code.main, queues),
         data_tasks=tuple(
             replace(t, body=_marked(t.body, queues), end=_marked(t.end, queues)) for t in code.data_tasks

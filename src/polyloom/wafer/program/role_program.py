@@ -15,6 +15,7 @@ from polyloom.wafer.codegen.arrays import initialize_code, state_code
 from polyloom.wafer.codegen.chains import chain_code
 from polyloom.wafer.codegen.compute import compute_code
 from polyloom.wafer.codegen.moves import move_code, move_queues
+from polyloom.wafer.codegen.queue_loops import queues_by_instructions
 from polyloom.wafer.codegen.streams import (
     element_body,
     end_of_chunk,
@@ -132,9 +133,11 @@ def _sparse_task(builder: RoleBuilder, here: StreamOnRole, done: Code) -> DataTa
 
 def _tasks_of(builder: RoleBuilder, activity: Activity, done: Code) -> list[LocalTask]:
     if isinstance(activity.work, Chain):
-        return [LocalTask(activity.name, (*chain_code(builder, activity.work), *done), True)]
+        chained = queues_by_instructions(builder, chain_code(builder, activity.work))
+        return [LocalTask(activity.name, (*chained, *done), True)]
     if isinstance(activity.work, Move):
-        return [LocalTask(activity.name, (*move_code(builder, activity.work), *done), True)]
+        moved = queues_by_instructions(builder, move_code(builder, activity.work))
+        return [LocalTask(activity.name, (*moved, *done), True)]
     if isinstance(activity.work, SimdAnalysis):
         return [
             LocalTask(activity.name, (*compute_code(builder, activity.work, builder.code()), *done), False)
@@ -148,7 +151,7 @@ def _dense_tasks(builder: RoleBuilder, activity: Activity, here: StreamOnRole, d
     if whole is not None:
         return [LocalTask(activity.name, whole, False), LocalTask(finished, done, False)]
     body = store_segments(builder, here) or receive_all(builder, here, element_body(builder, here))
-    return [LocalTask(activity.name, (*body, *done), True)]
+    return [LocalTask(activity.name, (*queues_by_instructions(builder, body), *done), True)]
 
 
 def _begin_code(builder: RoleBuilder, counters: dict[str, int], starts: Code) -> Code:

@@ -40,6 +40,21 @@ class AdapterWork:
         """The adapter without its colors."""
         return self.colored.adapter
 
+    @property
+    def task(self) -> str:
+        """The name of the task that passes on what comes, where elements do not as they come."""
+        return f"adapt_{self.adapter.name}"
+
+    def at_ports(self) -> list[Kind]:
+        """Return one kind for each kind of port, with all that comes from it."""
+        result: dict[Connection, Kind] = {}
+        for kind in self.kinds:
+            if kind.origin.entry is not None:
+                known = result.get(kind.origin)
+                items = kind.items if known is None else known.items.union(kind.items)
+                result[kind.origin] = Kind(kind.origin, (), items)
+        return list(result.values())
+
     def queues(self) -> tuple[list[str], list[str]]:
         """Return the names of input and output queues."""
         origins = dict.fromkeys(k.origin for k in self.kinds)

@@ -9,6 +9,7 @@ from polyloom.polyhedra.binding import PE_PARAMETERS, bind
 from polyloom.polyhedra.loops.generate import Number
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.mapping.grid import Grid
+from polyloom.wafer.pe_program.implied_costs import with_implied_costs
 from polyloom.wafer.pe_program.print_c import integer_text
 from polyloom.wafer.pe_program.tree import (
     Activate,
@@ -39,6 +40,10 @@ def assemble(
     setup = _ordered_setup(builder.setup)
     zero = tuple(SetInteger(name, Number(0)) for name in builder.counters)
     main: Code = (*setup, *zero, Activate(first))
+
+    def costed(code: Code) -> Code:
+        return with_block_costs(with_implied_costs(code, builder.counters))
+
     return RoleCode(
         name=builder.role.name,
         comment=(where,),
@@ -47,11 +52,10 @@ def assemble(
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         operands=tuple(builder.operands),
+        filters=tuple(builder.filters),
         main=main,
-        data_tasks=tuple(
-            replace(t, body=with_block_costs(t.body), end=with_block_costs(t.end)) for t in data_tasks
-        ),
-        local_tasks=tuple(replace(t, body=with_block_costs(t.body)) for t in local_tasks),
+        data_tasks=tuple(replace(t, body=costed(t.body), end=costed(t.end)) for t in data_tasks),
+        local_tasks=tuple(replace(t, body=costed(t.body)) for t in local_tasks),
     )
 
 

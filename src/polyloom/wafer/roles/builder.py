@@ -9,7 +9,7 @@ import islpy as isl
 
 from polyloom.ir.naming import fresh
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression
+from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Number
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.options import Extension
@@ -19,8 +19,11 @@ from polyloom.wafer.pe_program.tree import (
     Code,
     Configure,
     ConfigureFabric,
+    Element,
+    Filter,
     OperandDeclaration,
     OperandRef,
+    SetBase,
 )
 from polyloom.wafer.roles.roles import Role
 from polyloom.wafer.simd.decision import SimdMode
@@ -39,6 +42,9 @@ class RoleBuilder:
     at_chunk: dict[str, list[Code]] = field(default_factory=dict)
     """What is done at the end of each chunk of a stream, by the stream's name."""
     temporaries: dict[str, ArrayDeclaration] = field(default_factory=dict)
+    shared: dict[tuple[str, IntExpression], OperandRef] = field(default_factory=dict)
+    """Operands that several places use, by their name and number of elements."""
+    filters: list[Filter] = field(default_factory=list)
     begun: set[str] = field(default_factory=set)
     """Tensors whose elements begin with their first term: nothing needs to be set before."""
 
@@ -74,6 +80,33 @@ class RoleBuilder:
         operand = self.operand(name)
         self.setup.append((ConfigureFabric(operand, output, queue, elements),))
         return operand
+
+    def shared_fabric_operand(
+        self, name: str, queue: str, elements: IntExpression, *, output: bool
+    ) -> OperandRef:
+        """Return an operand on the fabric, one for all that ask for it by this name and number."""
+        key = (name, elements)
+        if key not in self.shared:
+            self.shared[key] = self.fabric_operand(name, queue, elements, output=output)
+        return self.shared[key]
+
+    def queue_memory(self, queue: str, element: ElementType, elements: int) -> str:
+        """Declare the array that holds elements of a queue between instructions: at least so many."""
+        name = f"{queue}_{element.value}"
+        held = self.temporaries.get(name)
+        elements = max(elements, 0 if held is None else held.extents[0])
+        self.temporaries[name] = ArrayDeclaration(
+            name=name, type=element, extents=(elements,), comment="as they came"
+        )
+        return name
+
+    def shared_memory_operand(self, name: str, array: str, elements: IntExpression) -> OperandRef:
+        """Return an operand on the beginning of an array, one for all that ask for it."""
+        key = (name, elements)
+        if key not in self.shared:
+            self.shared[key] = self.memory_operand(name, (elements,), (1,))
+            self.setup.append((SetBase(self.shared[key], Element(array, (Number(0),))),))
+        return self.shared[key]
 
     def variable(self, name: str) -> str:
         """Return a name for an integer of a block that is not taken."""

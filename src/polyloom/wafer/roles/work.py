@@ -129,4 +129,5 @@ def kinds_on(role: Role, move: Move) -> tuple[MoveKind, ...]:
 
 def parts_on(role: Role, chain: Chain) -> frozenset[Part]:
     """Return what the PEs of a role do with elements of a chain."""
-    return frozenset(part for part, pes in chain.busy.items() if role.overlaps(pes))
+    parts = chain.busy.items() if chain.turns is None else ((Part.OWN, chain.busy[Part.OWN]),)
+    return frozenset(part for part, pes in parts if role.overlaps(pes))

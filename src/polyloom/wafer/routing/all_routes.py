@@ -14,6 +14,7 @@ import islpy as isl
 from polyloom.diagnostics import Unsupported, error
 from polyloom.polyhedra.effort import naming
 from polyloom.wafer.border.peeling import Border
+from polyloom.wafer.dataflow.reductions import Chain, Part
 from polyloom.wafer.dataflow.tasks import TaskGraph
 from polyloom.wafer.mapping.grid import Side
 from polyloom.wafer.routing.border_routes import (
@@ -205,6 +206,9 @@ def _behind(pes: isl.Set, side: Side) -> isl.Set:
 def _chain_routes(colored: ColoredChain) -> Iterator[Route]:
     """From each PE to the next that takes part, past those between; past the last one straight on."""
     chain = colored.chain
+    if chain.turns is not None:
+        yield from _routes_in_turn(chain, colored.colors[0])
+        return
     side, back = chain.side, chain.side.opposite
     members = chain.members()
     handing_on = members.subtract(chain.last)
@@ -218,3 +222,12 @@ def _chain_routes(colored: ColoredChain) -> Iterator[Route]:
         if leaving is not None:
             passed = leaving.apply(chain.nearer)
             yield Route(color, passed.subtract(members), back.value, (side.value,))
+
+
+def _routes_in_turn(chain: Chain, color: int) -> Iterator[Route]:
+    """From the first PE of a line straight out; other routers let pass, or take what their PE has."""
+    ahead, back = (chain.side.value,), chain.side.opposite.value
+    own, passed = chain.busy[Part.OWN], chain.busy[Part.FORWARD].union(chain.trailing())
+    yield Route(color, own.subtract(passed), RAMP, ahead)
+    yield Route(color, own.intersect(passed), back, ahead, then=RAMP)
+    yield Route(color, passed.subtract(own), back, ahead)

@@ -19,12 +19,16 @@ RAMP = "ramp"
 
 @dataclass(frozen=True, eq=False)
 class Route:
-    """On ``pes``, wavelets of a color that come from ``source`` go to ``targets`` (sides or RAMP)."""
+    """On ``pes``, wavelets of a color that come from ``source`` go to ``targets`` (sides or RAMP).
+
+    ``then``: where they come from when the router's switch is turned; None where it has none.
+    """
 
     color: int
     pes: isl.Set
     source: str
     targets: tuple[str, ...]
+    then: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,6 +65,7 @@ def _compute_bound(
     machine = program.machine
     executing: dict[str, Integers] = {}
     taking: dict[str, Integers] = {}
+    started: dict[str, Integers] = {}
     for analysis in program.analysis.simd:
         task = analysis.task
         instances, arrivals = _work_per_pe(program, task, inputs, invocations)
@@ -74,9 +75,17 @@ def _compute_bound(
         if task.stream is not None:
             held = _held(task.stream.type, together) if dense else 1
             each = 1 if dense else machine.data_task_dispatch
-            _raise_to(taking, task.stream.tensor, -(-arrivals // held) * each)
-    total = sum([*executing.values(), *taking.values()], start=np.zeros(1, dtype=np.int64))
-    return Limit(int(total.max(initial=0)), f"computation of {', '.join(executing)}")
+            cost = -(-arrivals // held) * each
+            _raise_to(taking if dense else started, task.stream.tensor, cost)
+    total = _total([*executing.values(), *taking.values(), *started.values()])
+    busiest = int(total.argmax())
+    pairs = int((_total(list(started.values())) + 0 * total)[busiest])
+    chosen = f", {pairs} of them to start a task for each pair, which our code chooses" if pairs else ""
+    return Limit(int(total[busiest]), f"computation of {', '.join(executing)}{chosen}")
+
+
+def _total(parts: list[Integers]) -> Integers:
+    return sum(parts, start=np.zeros(1, dtype=np.int64))
 
 
 def _held(element: ElementType, together: int) -> int:

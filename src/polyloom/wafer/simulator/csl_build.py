@@ -11,23 +11,31 @@ from polyloom.caches import cache_folder
 from polyloom.wafer.machine.scalar_c import function_table
 from polyloom.wafer.simulator.build import FUNCTIONS, INSTRUCTIONS, Unit, compiled, linked, native_texts
 from polyloom.wafer.simulator.compilers import Compiler, find_compiler
+from polyloom.wafer.simulator.csl_shared import share_units
 
 TABLE = "csl_programs.c"
 
 
 def build_units(
-    units: Mapping[str, str], *, compiler: Compiler | None = None, folder: Path | None = None
+    units: Mapping[str, str],
+    *,
+    compiler: Compiler | None = None,
+    folder: Path | None = None,
+    lines: bool = False,
 ) -> Path:
     """Compile ``units``, from the name of a program to its C, and link them with the simulator.
 
-    A unit defines ``CSL_PROGRAM(name, ...)`` of its name. What was built before comes from the cache; the
-    others are compiled at once, on as many processors as there are. Returns the path of the shared object.
+    A unit defines ``CSL_PROGRAM(name, ...)`` of its name, after all else. Those that differ only in numbers
+    are compiled together. What was built before comes from the cache; the others are compiled at once, on as
+    many processors as there are.
+    ``lines``: as of ``build_program``. Returns the path of the shared object.
     Errors: ``no-compiler``, ``file-unwritable``; ``BuildFailure`` if the compiler does not build the code.
     """
     with_compiler = compiler or find_compiler()
     store = folder or cache_folder()
     parts = [_simulator(with_compiler), _table(units, with_compiler)]
-    parts += [_unit(name, text, with_compiler) for name, text in sorted(units.items())]
+    more = ("-DPE_LINES",) if lines else ()
+    parts += [_unit(name, text, with_compiler, more) for name, text in share_units(units).items()]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         objects = list(pool.map(lambda part: compiled(part, with_compiler, store), parts))
     return linked(objects, with_compiler, store)
@@ -38,9 +46,9 @@ def _simulator(compiler: Compiler) -> Unit:
     return Unit("csl_simulator.c", texts, compiler.flags)
 
 
-def _unit(name: str, text: str, compiler: Compiler) -> Unit:
+def _unit(name: str, text: str, compiler: Compiler, more: tuple[str, ...]) -> Unit:
     file = f"{name}.c"
-    return Unit(file, {**unit_headers(), file: text}, compiler.flags + compiler.bounds_flags)
+    return Unit(file, {**unit_headers(), file: text}, (*compiler.flags, *compiler.bounds_flags, *more))
 
 
 def unit_headers() -> dict[str, str]:

@@ -134,18 +134,20 @@ class CslFabric(HeldFabric):
         backwards: bool = False,
         trace: bool = False,
         trace_only: Sequence[tuple[int, int]] | None = None,
+        lines: bool = False,
     ) -> None:
         """Build ``units``, the C of each program by its name, for ``width`` x ``height`` PEs.
 
         ``max_cycles`` ends a simulation that goes on for longer, with an error. ``loose`` lets operations go
         beyond the variable that a DSD was made for, as the machine does. ``backwards`` visits the PEs
         of a cycle in the opposite order, which changes nothing (tests use it). ``trace`` records what
-        happens when, for ``trace()``, on all PEs or on those of ``trace_only`` (x, y).
+        happens when, for ``trace()``, on all PEs or on those of ``trace_only`` (x, y); with ``lines`` also
+        the cycles of each line, on all PEs.
         Errors: ``ValueError`` for a rectangle that is empty or larger than the machine; those of
         ``build_units``.
         """
         check_rectangle(machine, width, height)
-        library = load_csl_library(build_units(units))
+        library = load_csl_library(build_units(units, lines=lines))
         self._programs = {name: i for i, name in enumerate(sorted(units))}
         architecture = 3 if machine.name == "cs3" else 2
         limit = -1 if max_cycles is None else max_cycles

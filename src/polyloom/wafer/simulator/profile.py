@@ -18,7 +18,8 @@ router to a neighbour."""
 class LineUse:
     """The cycles of a line of a role's emitted C, on all its PEs together.
 
-    ``line`` is 0 for what a task, ``task``, takes before its first statement (it is dispatched). ``times``:
+    ``line`` is 0 for what a task, ``task``, takes before its first statement (it is dispatched); of other
+    lines ``task`` is empty, and the file's name in CSL, where ``role`` is empty. ``times``:
     how often the line was entered; ``worked``, ``waited``: cycles of the main thread; ``beside``: those of
     microthreads that the line started.
     """

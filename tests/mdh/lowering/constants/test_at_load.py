@@ -74,6 +74,20 @@ def test_a_packed_copy_holds_what_the_copy_held(panel: bool) -> None:
     np.testing.assert_allclose(result["C"], given["A"] @ given["B"], rtol=1e-5)
 
 
+def test_copies_of_cache_tiles_that_divide_their_groups_are_packed_too() -> None:
+    """The loop over such tiles ends eight behind the group's, at no number of its own."""
+    even = matmul(17, 48, 24)
+    chosen = replace(schedule(even), local=(0, 8, 8))
+    function = final(program_tree(even, lower_scheduled(even, lambda hom, around: chosen, least=0)))
+    found = packed(function, replace(function, name="load", body=()), {"B"})
+    assert found.names == ("B_packed",)
+    given = {**arrays(), "B": np.random.default_rng(1).random((24, 48), np.float32)}
+    filled = evaluate(found.load, given, {})
+    result = evaluate(found.function, {**given, "B_packed": filled["B_packed"]}, {})
+    np.testing.assert_allclose(result["C"], given["A"] @ given["B"], rtol=1e-5)
+    assert verify(found.function, asked(even)).wrong == verify(found.load).wrong == ()
+
+
 def test_both_parts_are_right() -> None:
     found = split({"B"})
     assert verify(found.function, asked(PRODUCT)).wrong == ()

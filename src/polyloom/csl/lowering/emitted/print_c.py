@@ -22,7 +22,19 @@ def function_text(function: tree.Function) -> str:
     """Return the definition of a function."""
     lines = [_line(function.span), prototype(function) + " {"]
     lines += _indented(_statements(function.body))
-    return "\n".join([*lines, "}"]) + "\n"
+    return "\n".join([*_at_known_lines(lines), "}"]) + "\n"
+
+
+def _at_known_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines of C so that what counts, or may fail, is of the last line of CSL that is known."""
+    known, follows = "", False
+    for line in lines:
+        if line.startswith("#"):
+            known = line
+        elif not follows and ("cost(" in line or "PE_" in line):
+            yield known
+        yield line
+        follows = line.startswith("#")
 
 
 DEPTH = "calls_under_way"
@@ -70,17 +82,16 @@ def _statements(statements: Iterable[tree.Statement]) -> list[str]:
 def _statement(statement: tree.Statement) -> Iterator[str]:
     match statement:
         case tree.Declare(name, kind, value):
-            yield from _cost(costs.of(value))
-            yield from _place(value)
+            yield from _placed_cost(costs.of(value), value)
             yield f"{c_type(kind)} {name} = {c_expression(value)};"
         case tree.Assign(target, value):
-            yield from _cost(costs.of(value))
-            yield from _place(value)
+            yield from _placed_cost(costs.of(value), value)
             yield f"{c_expression(target)} = {c_expression(value)};"
         case tree.AssignField(target, name, value):
-            yield from _cost(costs.of(value))
+            yield from _placed_cost(costs.of(value), value)
             yield f"{target.name}.{name} = {c_expression(value)};"
         case tree.Store(kind, address, value, text, span):
+            yield _line(span)
             yield from _cost(costs.of(value) + costs.of(address) + costs.Count(stores=1))
             yield _line(span)
             call = f"csl_write_{letters(kind)}({c_expression(address)}, {c_expression(value)}, &pe_here)"
@@ -93,8 +104,7 @@ def _statement(statement: tree.Statement) -> Iterator[str]:
         case tree.Forget(address, size):
             yield f"csl_forget({c_expression(address)}, {size});"
         case tree.Evaluate(value):
-            yield from _cost(costs.of(value))
-            yield from _place(value)
+            yield from _placed_cost(costs.of(value), value)
             yield f"{c_expression(value)};"
         case tree.If():
             yield from _if(statement)
@@ -110,14 +120,12 @@ def _statement(statement: tree.Statement) -> Iterator[str]:
             yield f"goto {label}{'_again' if again else ''};"
         case tree.Return(value):
             if value is not None:
-                yield from _cost(costs.of(value))
-                yield from _place(value)
+                yield from _placed_cost(costs.of(value), value)
             yield "return;" if value is None else f"return {c_expression(value)};"
 
 
 def _if(statement: tree.If) -> Iterator[str]:
-    yield from _cost(costs.of(statement.condition) + costs.Count(branches=1))
-    yield from _place(statement.condition)
+    yield from _placed_cost(costs.of(statement.condition) + costs.Count(branches=1), statement.condition)
     yield f"if ({c_expression(statement.condition)}) {{"
     yield from _indented(_statements(statement.then))
     if statement.otherwise:
@@ -129,7 +137,7 @@ def _if(statement: tree.If) -> Iterator[str]:
 def _while(statement: tree.While) -> Iterator[str]:
     """Print a loop; the iteration itself costs something, so that an endless one is found."""
     statement, in_front = with_fixed_addresses(statement)
-    yield from _cost(costs.entry(statement) + in_front)
+    yield from _placed_cost(costs.entry(statement) + in_front, statement.condition)
     yield "for (;;) {"
     yield f"  if (!({c_expression(statement.condition)})) break;"
     yield "  {"
@@ -140,13 +148,15 @@ def _while(statement: tree.While) -> Iterator[str]:
     if costs.is_increment(statement):
         step = [line for line in step if not line.startswith("cost(")]
     yield from _indented(step)
-    yield from _indented(_cost(costs.iteration(statement)))
+    yield from _indented(_placed_cost(costs.iteration(statement), statement.condition))
     yield "}"
     yield f"{statement.label}:;"
 
 
 def _switch(statement: tree.Switch) -> Iterator[str]:
-    yield from _cost(costs.of(statement.value) + costs.Count(branches=len(statement.cases)))
+    yield from _placed_cost(
+        costs.of(statement.value) + costs.Count(branches=len(statement.cases)), statement.value
+    )
     yield f"switch ({c_expression(statement.value)}) {{"
     for numbers, body in statement.cases:
         yield "  " + " ".join(f"case {number}:" for number in numbers) + " {"
@@ -163,6 +173,13 @@ def _switch(statement: tree.Switch) -> Iterator[str]:
 def _cost(count: costs.Count) -> Sequence[str]:
     parts = [f".{kind} = {count[kind]}" for kind in sorted(count) if count[kind]]
     return [f"cost({', '.join(parts)});"] if parts else []
+
+
+def _placed_cost(count: costs.Count, expression: tree.Expression | str) -> Iterator[str]:
+    """Yield what an expression costs, counted for its line, and where it stands once more."""
+    place, cost = list(_place(expression)), _cost(count)
+    yield from (*place, *cost)
+    yield from place if cost else ()
 
 
 def _place(expression: tree.Expression | str) -> Iterator[str]:

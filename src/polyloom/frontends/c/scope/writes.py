@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pycparser import c_ast
 
-from polyloom.frontends.c.scope.names import Address, Defined, Scope
+from polyloom.frontends.c.scope.names import Address, Defined, Scope, TypeName
+from polyloom.frontends.c.scope.types import Pointer
 
 
 def written_names(node: c_ast.Node | list[c_ast.Node], scope: Scope) -> frozenset[str]:
@@ -40,6 +43,11 @@ class _Finder(c_ast.NodeVisitor):  # type: ignore[misc]
             self._pointed(argument)
         self.generic_visit(node)
 
+    def visit_Decl(self, node: c_ast.Decl) -> None:
+        if node.init is not None and _is_pointer(node.type, self.scope):
+            self._pointed(node.init)
+        self.generic_visit(node)
+
     def _target(self, node: c_ast.Node) -> None:
         if isinstance(node, c_ast.ID):
             self.found.add(node.name)
@@ -48,19 +56,37 @@ class _Finder(c_ast.NodeVisitor):  # type: ignore[misc]
 
     def _pointed(self, node: c_ast.Node) -> None:
         """Add a pointer's name through which a scalar may change."""
-        name = base_name(node)
-        if name is not None and isinstance(self.scope.names_around().get(name), Address):
-            self.found.add(name)
+        around = self.scope.names_around()
+        self.found |= {name for name in _bases_of(node) if isinstance(around.get(name), Address)}
 
 
-def base_name(node: c_ast.Node) -> str | None:
-    """Return the name of the variable that an lvalue or pointer begins with."""
-    while isinstance(node, (c_ast.ArrayRef, c_ast.StructRef, c_ast.UnaryOp, c_ast.Cast, c_ast.BinaryOp)):
-        if isinstance(node, (c_ast.ArrayRef, c_ast.StructRef)):
-            node = node.name
-        else:
-            node = node.left if isinstance(node, c_ast.BinaryOp) else node.expr
-    return str(node.name) if isinstance(node, c_ast.ID) else None
+def _is_pointer(declared: c_ast.Node, scope: Scope) -> bool:
+    """Whether a declared type is a pointer's, under a name too."""
+    match declared:
+        case c_ast.PtrDecl():
+            return True
+        case c_ast.TypeDecl(type=c_ast.IdentifierType(names=[name])):
+            known = scope.names_around().get(name)
+            return isinstance(known, TypeName) and isinstance(known.type, Pointer)
+        case _:
+            return False
+
+
+def _bases_of(node: c_ast.Node) -> Iterator[str]:
+    """Yield the names that an lvalue or pointer may begin with: ``a`` and ``i`` of ``a + i``."""
+    match node:
+        case c_ast.ID(name=name):
+            yield str(name)
+        case c_ast.ArrayRef(name=inner) | c_ast.StructRef(name=inner):
+            yield from _bases_of(inner)
+        case c_ast.UnaryOp(expr=inner) | c_ast.Cast(expr=inner):
+            yield from _bases_of(inner)
+        case c_ast.BinaryOp(left=left, right=right):
+            yield from _bases_of(left)
+            yield from _bases_of(right)
+        case c_ast.TernaryOp(iftrue=first, iffalse=second):
+            yield from _bases_of(first)
+            yield from _bases_of(second)
 
 
 def _declared(node: c_ast.Node) -> set[str]:
@@ -150,10 +176,14 @@ class _Bases(c_ast.NodeVisitor):  # type: ignore[misc]
             self.found |= inner.found - _declared(found.body)
         self.generic_visit(node)
 
+    def visit_Decl(self, node: c_ast.Decl) -> None:
+        """What a pointer of the piece's own points into may be changed through it."""
+        if node.init is not None and _is_pointer(node.type, self.scope):
+            self._add(node.init)
+        self.generic_visit(node)
+
     def _add(self, node: c_ast.Node) -> None:
-        name = base_name(node)
-        if name is not None:
-            self.found.add(name)
+        self.found |= set(_bases_of(node))
 
 
 def names_in(node: c_ast.Node) -> frozenset[str]:

@@ -19,14 +19,18 @@ ACCEPTED = "a SCoP has loops `for (i = first; i < last; i += step)`, with affine
 class Head:
     """What counts, from ``start`` on, and what goes with it.
 
-    ``nexts``: the expressions that change variables. ``countdown``: the head is ``for (i = n; i-- > 0;)``.
+    ``condition``: which holds as long as the loop goes on. ``nexts``: the expressions that change variables.
+    ``tested``: by how much the condition itself changes the variable; 0: it does not. ``tested_first``:
+    whether the condition speaks of the value before that, as ``i-- > 4`` does.
     """
 
     variable: Variable
     start: c_ast.Node
     others: tuple[tuple[Variable, c_ast.Node], ...]
+    condition: c_ast.Node
     nexts: tuple[c_ast.Node, ...]
-    countdown: bool = False
+    tested: int = 0
+    tested_first: bool = False
 
 
 def parts_of(node: c_ast.For, state: State) -> Head:
@@ -35,10 +39,12 @@ def parts_of(node: c_ast.For, state: State) -> Head:
         refuse_head("the loop has no condition", node, state)
     starts = _starts(node, state)
     nexts = _listed(node.next)
-    down = _counted_down(node)
-    if down is not None and not nexts:
-        variable, start = _taken(down, starts, node, state)
-        return Head(variable, start, (), (), countdown=True)
+    step = _step_in(node.cond)
+    if step is not None and not nexts:
+        variable, start = _taken(step.expr.name, starts, node, state)
+        by = 1 if "+" in step.op else -1
+        condition = _without_step(node.cond, step)
+        return Head(variable, start, (), condition, (), by, step.op.startswith("p"))
     moved = [name for name in (_changed_name(n) for n in nexts) if name is not None]
     tested = names_in(node.cond)
     counting = [name for name in dict.fromkeys([*starts, *moved]) if name in tested and name in moved]
@@ -48,7 +54,7 @@ def parts_of(node: c_ast.For, state: State) -> Head:
         refuse_head(f"the loop does not change {what}", node.next or node, state)
     variable, start = _taken(counting[0], starts, node, state)
     others = [_taken(name, starts, node, state) for name in dict.fromkeys(moved) if name != counting[0]]
-    return Head(variable, start, tuple(others), tuple(nexts))
+    return Head(variable, start, tuple(others), node.cond, tuple(nexts))
 
 
 def _taken(
@@ -85,19 +91,24 @@ def _listed(node: c_ast.Node | None) -> list[c_ast.Node]:
     return list(node.exprs) if isinstance(node, c_ast.ExprList) else [node]
 
 
-def _counted_down(node: c_ast.For) -> str | None:
-    """Return the variable of a condition ``i-- > 0``, ``i-- != 0`` or ``i--``."""
-    match node.cond:
-        case c_ast.BinaryOp(
-            op=">" | "!=",
-            left=c_ast.UnaryOp(op="p--", expr=c_ast.ID(name=name)),
-            right=c_ast.Constant(value="0"),
-        ):
-            return str(name)
-        case c_ast.UnaryOp(op="p--", expr=c_ast.ID(name=name)):
-            return str(name)
-        case _:
-            return None
+def _step_in(condition: c_ast.Node) -> c_ast.UnaryOp | None:
+    """Return the step in a condition ``i-- > e``, ``e < --i`` or ``i--``, where ``e`` does not read ``i``."""
+    match condition:
+        case c_ast.UnaryOp(op="++" | "p++" | "--" | "p--", expr=c_ast.ID()):
+            return condition
+        case c_ast.BinaryOp(op="<" | "<=" | ">" | ">=" | "!=" | "==", left=left, right=right):
+            for step, other in ((_step_in(left), right), (_step_in(right), left)):
+                if step is not None and step in (left, right) and step.expr.name not in names_in(other):
+                    return step
+    return None
+
+
+def _without_step(condition: c_ast.Node, step: c_ast.UnaryOp) -> c_ast.Node:
+    """Return the condition on the variable that it steps."""
+    if condition is step:
+        return step.expr
+    left, right = (step.expr if side is step else side for side in (condition.left, condition.right))
+    return c_ast.BinaryOp(condition.op, left, right, condition.coord)
 
 
 def _changed_name(node: c_ast.Node) -> str | None:

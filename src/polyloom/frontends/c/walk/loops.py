@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import islpy as isl
@@ -75,13 +75,34 @@ def _header(node: c_ast.For, state: State) -> Header:
         going, condition = _going(head, node, here, state)
     state.known = outside
     loop = reached.intersect(_possible(here.affine, element))
-    if not head.countdown and condition is None:
+    if condition is None:
         _check_wrapping(loop, going, here, step, state.span(node), state)
         if step > 0 or not is_unsigned(element):
             _check_ending(loop, going, iterator, state.span(node), state)
     domain = _until(loop, going, iterator, descending=step < 0)
     last = None if condition is not None else _last(reached, going, here, step, state)
-    return Header(variable, iterator, element, here, domain, step < 0, condition, others, last, first, step)
+    header = Header(variable, iterator, element, here, domain, step < 0, condition, others, last, first, step)
+    return _after_its_test(header, state) if head.tested_first else header
+
+
+def _after_its_test(header: Header, state: State) -> Header:
+    """Return the head of ``for (i = n; i-- > 4;)``, of which that of ``for (i = n; i > 4; i--)`` is given."""
+    by, last = header.step, None
+    if header.last is not None and not is_unsigned(header.type):
+        function = header.last.affine.add(constant_affine(by))
+        last = Known(function, expression_of(function, state.type_of, header.type))
+    assert header.first is not None
+    domain = _moved(header.domain, header.iterator, by)
+    return replace(header, domain=domain, last=last, first=header.first.add(constant_affine(by)))
+
+
+def _moved(points: isl.Set, iterator: str, by: int) -> isl.Set:
+    """Return the set of ``iterator + by``."""
+    at = points.find_dim_by_name(_DIM.param, iterator)
+    if at < 0:
+        return points
+    moved = points.move_dims(_DIM.set, 0, _DIM.param, at, 1)
+    return moved.apply(isl.Map(f"[{iterator}] -> {{ [x] -> [] : {iterator} = x + ({by}) }}"))
 
 
 def declare_iterator(node: c_ast.DeclList, state: State) -> None:
@@ -213,7 +234,11 @@ def _refuse_wrapping(span: Span | None) -> NoReturn:
 def _first(head: Head, element: ElementType, state: State) -> isl.PwAff:
     with state.plain_arithmetic():
         first = _bound(head.start, "the first value of the loop", state, element)
-    return first.sub(constant_affine(1)) if head.countdown else first
+    if not head.tested or head.tested_first:
+        return first
+    if is_unsigned(element):
+        refuse_head("the loop's unsigned variable may wrap before it is tested", head.condition, state)
+    return first.add(constant_affine(head.tested))
 
 
 def _bound(node: c_ast.Node, what: str, state: State, element: ElementType | None = None) -> isl.PwAff:
@@ -228,8 +253,8 @@ def _bound(node: c_ast.Node, what: str, state: State, element: ElementType | Non
 
 
 def _step(head: Head, node: c_ast.For, here: Known, state: State) -> int:
-    if head.countdown:
-        return -1
+    if head.tested:
+        return head.tested
     state.known[head.variable] = here
     far = here.affine.ge_set(constant_affine(_FAR)).intersect(here.affine.le_set(constant_affine(2 * _FAR)))
     with state.within(far):
@@ -259,12 +284,10 @@ def _reached(here: isl.PwAff, first: isl.PwAff, step: int) -> isl.Set:
 
 def _going(head: Head, node: c_ast.For, here: Known, state: State) -> tuple[isl.Set, Expression | None]:
     """Return where the loop's condition holds; in the text's form it may depend on data."""
-    if head.countdown:
-        return here.affine.ge_set(constant_affine(0)), None
     try:
-        return holds(node.cond, state), None
+        return holds(head.condition, state), None
     except NotAffine as fault:
-        if state.mode is Mode.TEXT and contains(node.cond, (c_ast.FuncCall,)) is None:
+        if state.mode is Mode.TEXT and not head.tested and contains(node.cond, (c_ast.FuncCall,)) is None:
             return everywhere(), truth(node.cond, state)
         return refuse(
             "c-bound",

@@ -346,6 +346,11 @@ def _channels_shuffled(c: Call) -> Sequence[Value]:
     return only(reshaped(c.b, transposed(wide, [0, 2, 1, *range(3, wide.rank)]), x.shape))
 
 
+def _filled(c: Call) -> Sequence[Value]:
+    """``fill`` and ``zero``: a number, or a tensor of one element, everywhere."""
+    return only(expanded(c.operand("value", c.type, 0), c.input().shape))
+
+
 def _select_replaced(c: Call) -> Sequence[Value]:
     """``select_scatter``: one slice of an axis replaced."""
     x, part = c.input(), c.input("src")
@@ -503,6 +508,8 @@ OPERATIONS = operations(
         "pixel_unshuffle": _unshuffled,
         # ``copy(self, src)``: the elements of ``src`` in the shape and type of ``self``.
         "copy": op(cast, From(lambda c: expanded(c.input("src"), c.input().shape)), TYPE),
+        "fill": _filled,
+        "zero": _filled,
         "slice_backward": _slice_gradient,
         "select_backward": _select_gradient,
         "full": _full(attribute("fill_value")),

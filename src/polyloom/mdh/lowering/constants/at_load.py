@@ -39,7 +39,7 @@ from polyloom.mdh.tree.nodes import (
 )
 from polyloom.mdh.tree.ranges import ends
 from polyloom.mdh.tree.rewrite import integers_used, loads_of, walk, with_blocks, with_places
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, linear_terms, names_in
 
 MOST_COPIES = 2
 """A packed copy has at most so many times the elements of the array: each of its elements is loaded again."""
@@ -154,7 +154,7 @@ class _Packing:
         extents = [n.value for n in array.shape if isinstance(n, Number)]
         if loops is None or len(extents) < len(array.shape):
             return None
-        counts = [ceil(_bound(loop) / _step(loop)) for loop in loops]
+        counts = [ceil(_bound(loop, around) / _step(loop)) for loop in loops]
         source = sum(self.elements.get(name, 0) for name in {load.array for load in _loads(fill)})
         if prod(counts) * prod(extents) > MOST_COPIES * source:
             return None
@@ -169,7 +169,8 @@ class _Packing:
         body = _moved(fill, array, place)
         names = {name for s in place.subscripts if not isinstance(s, Compute) for name in names_in(s)}
         for loop in reversed([loop for loop in around if loop.iterator in names]):
-            body = (counted(loop.iterator, Number(_bound(loop)), body, step=_step(loop)),)
+            end = Number(_bound(loop, around))
+            body = (counted(loop.iterator, end, body, step=_step(loop)),)
         self.filled += body
 
     def _depends(self, array: Array, fill: Code, around: Sequence[For]) -> list[For] | None:
@@ -226,9 +227,20 @@ def _step(loop: For) -> int:
     return loop.step.value
 
 
-def _bound(loop: For) -> int:
+def _bound(loop: For, around: Sequence[For]) -> int:
     """Return a number that a loop's iterator stays below."""
-    return min(end.value for end in ends(loop) if isinstance(end, Number))
+    return min(_numbers(loop, around))
+
+
+def _numbers(loop: For, around: Sequence[For]) -> Iterator[int]:
+    """Yield numbers that a loop's iterator stays below, as ``i + 8`` where ``i`` is an outer even one."""
+    for end in ends(loop):
+        terms, constant = linear_terms([(1, end)])
+        outer = next((o for o in around if terms == [(1, Name(o.iterator))]), None)
+        if not terms:
+            yield constant
+        elif outer is not None and loop.start == Name(outer.iterator) and _is_even(outer, around, ()):
+            yield (ceil(_bound(outer, around) / _step(outer)) - 1) * _step(outer) + constant
 
 
 def _is_even(loop: For, around: Sequence[For], free: Collection[str]) -> bool:
@@ -239,7 +251,7 @@ def _is_even(loop: For, around: Sequence[For], free: Collection[str]) -> bool:
     if loop.kind not in (Kind.GROUP, Kind.SEQUENTIAL) or not isinstance(loop.step, Number):
         return False
     try:
-        numbers = [end for end in ends(loop) if isinstance(end, Number)]
+        numbers = list(_numbers(loop, around))
     except ValueError:
         return False
     if loop.step.value < 1 or not numbers:

@@ -42,8 +42,8 @@ class NativeCandidates:
         return Run(timed.once, timed.again)
 
     def built_ahead(self, texts: Sequence[str]) -> Mapping[str, Run]:
-        """Build as many at a time as the process may run threads."""
-        with ThreadPoolExecutor(available_threads()) as pool:
+        """Build several at a time."""
+        with ThreadPoolExecutor(self._trial.jobs or available_threads()) as pool:
             found = list(pool.map(self._tried, texts))
         return {text: run for text, run in zip(texts, found, strict=True) if run is not None}
 

@@ -32,7 +32,8 @@ class Trial:
     """What a child needs: one md_hom as a program without parameters, the device, and an emitter.
 
     ``emitter``: ``module:function``, called with the md_hom, the program, the device and a schedule's text;
-    it returns what the device builds. ``folder``: where the reference results lie.
+    it returns what the device builds. ``folder``: where the reference results lie. ``jobs``: how many
+    candidates are built at a time; None: as many as the process may run threads.
     """
 
     program: HostProgram
@@ -40,6 +41,7 @@ class Trial:
     emitter: str
     folder: str
     seed: int = 0
+    jobs: int | None = None
 
     @property
     def hom(self) -> MdHom:

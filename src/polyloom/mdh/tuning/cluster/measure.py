@@ -6,20 +6,17 @@ A worker that is lost costs the candidate that it was timing, and nothing else: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any, Generic, TypeVar
 from uuid import uuid4
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.tuning.candidates.trial import Trial
 from polyloom.mdh.tuning.cluster import remote
-from polyloom.mdh.tuning.cluster.workers import Cluster
+from polyloom.mdh.tuning.cluster.workers import with_device
 from polyloom.mdh.tuning.outcome import Outcome, Status
+from polyloom.workers.cluster import Cluster
 
 S = TypeVar("S")
-
-LOOKED_AFTER = 1.0
-"""Seconds after which it is looked again whether workers are still there."""
 
 
 class ClusterMeasure(Generic[S]):
@@ -30,7 +27,7 @@ class ClusterMeasure(Generic[S]):
         self._cluster = cluster
         self._task = remote.Task(uuid4().hex, trial)
         self._text = text
-        self._workers = list(cluster.with_device(trial.device))
+        self._workers = list(with_device(cluster, trial.device))
         self._running: dict[Any, tuple[str, S]] = {}
 
     @property
@@ -97,18 +94,7 @@ class ClusterMeasure(Generic[S]):
 
     def _first(self, futures: Sequence[Any]) -> Any:
         """Wait until one of these is done, or its worker is lost; return it."""
-        wait = import_module("distributed").wait
-        while True:
-            try:
-                done = wait(futures, timeout=LOOKED_AFTER, return_when="FIRST_COMPLETED").done
-            except TimeoutError:
-                done = set()
-            if done:
-                return next(future for future in futures if future in done)
-            self._forget_lost()
-            lost = [future for future in futures if self._running[future][0] not in self._workers]
-            if lost:
-                return lost[0]
+        return self._cluster.first(futures, lambda future: self._running[future][0])
 
     def _taken(self, future: Any) -> tuple[S, Outcome]:
         worker, schedule = self._running.pop(future)

@@ -36,6 +36,7 @@ from polyloom.wafer.pe_program.tree import (
     SetInteger,
     SetValue,
     StoreElement,
+    TurnSwitches,
 )
 from polyloom.wafer.placement.cost.integer_values import trips, value_of
 
@@ -45,13 +46,18 @@ _SAMPLES = (5, 3, 2)
 
 @dataclass(frozen=True)
 class _Descriptor:
-    """``rows``: number of runs of the innermost dimension; ``fabric``: whether it stands for a queue."""
+    """``row``: elements of a run of the innermost dimension; ``queue``: what it stands for, if not memory."""
 
     elements: int
     row: int
     strides: tuple[int, ...]
-    fabric: bool = False
+    queue: str = ""
     pairs: bool = False
+
+    @property
+    def fabric(self) -> bool:
+        """Whether it stands for a queue."""
+        return bool(self.queue)
 
     @property
     def stride(self) -> int:
@@ -99,14 +105,14 @@ class Pricer:
             case Send(value=value, index=index):
                 zero_test = 0 if index is None else machine.branch
                 return self._received(value) + zero_test + machine.send
-            case SendEnd():
+            case SendEnd() | TurnSwitches():
                 return machine.send
             case Configure():
                 return self._configure(node)
             case ConfigureFabric(operand=operand, elements=elements):
                 count = value_of(elements, self.environment)
                 self.descriptors[operand.name] = _Descriptor(
-                    count, count, (1,), fabric=True, pairs=node.pairs
+                    count, count, (1,), queue=node.queue, pairs=node.pairs
                 )
                 return machine.configure
             case SetBase(operand=operand, element=element):
@@ -143,19 +149,26 @@ class Pricer:
     def _received(self, value: Compute) -> float:
         return self.machine.receive * sum(isinstance(v, Received) for _, v in value.values)
 
-    def _loop(self, loop: For, depth: int) -> float:
+    def queue(self, operand: OperandRef) -> str:
+        """Return the queue that an operand stands for; nothing for one in memory."""
+        known = self.descriptors.get(operand.name)
+        return "" if known is None else known.queue
+
+    def iterations(self, loop: For, depth: int) -> tuple[int, list[int]]:
+        """Return how many iterations a loop has, and the iterator's values in those that are looked at."""
         start = value_of(loop.start, self.environment)
         step = max(1, value_of(loop.step, self.environment))
         count = trips(loop.condition, loop.iterator, start, step, self.environment)
-        if not count:
-            return 0.0
         most = _SAMPLES[min(depth, len(_SAMPLES) - 1)]
+        return count, [start + n * step for n in evenly(count, most)]
+
+    def _loop(self, loop: For, depth: int) -> float:
+        count, values = self.iterations(loop, depth)
         total = 0.0
-        sampled = evenly(count, most)
-        for n in sampled:
-            self.environment[loop.iterator] = start + n * step
+        for value in values:
+            self.environment[loop.iterator] = value
             total += self.code(loop.body, depth + 1)
-        return total / len(sampled) * count
+        return total / len(values) * count if values else 0.0
 
     def _configure(self, node: Configure) -> float:
         sizes = [max(0, value_of(size, self.environment)) for size in node.sizes]

@@ -5,6 +5,10 @@ latency adds up along the way; a stream brings at most one wavelet a cycle. The 
 
 cycles = setup + max(feed, most work) + sum over chains and moves(stages * latency)
 
+Adapters delay what comes through them, and take what leaves by them (``adapters``); where elements are passed
+on along a line, PEs wait for all that those before them take at a time (``passing``); where they send in
+turn, for those before them (``in_turn``).
+
 The work of one invocation has two parts, what a PE does on its own and what begins with results of others:
 chains, moves, and statements behind them. The slowest role at the one holds up the slowest at the other.
 
@@ -16,22 +20,26 @@ validated against the simulator by ``benchmarks/placement_model.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import islpy as isl
 
-from polyloom.polyhedra.binding import PE_PARAMETERS
+from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.wafer.dataflow.reductions import Chain
-from polyloom.wafer.dataflow.streams import Stream
 from polyloom.wafer.dataflow.transfers import Move
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.pe_program.tree import DataTask
-from polyloom.wafer.placement.cost.code import Pricer, evenly
+from polyloom.wafer.placement.cost.adapters import Arrival, adapter_cycles
+from polyloom.wafer.placement.cost.code import Pricer
+from polyloom.wafer.placement.cost.in_turn import filtered, turns_cycles
 from polyloom.wafer.placement.cost.latency import phases_latency, stage_cycles
+from polyloom.wafer.placement.cost.passing import passing_cycles
+from polyloom.wafer.placement.cost.role import data_task_cycles, ends_of, on_pe, pricer_at, ranges_of
 from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram
 from polyloom.wafer.roles.activities import Activity, RoleActivities
 from polyloom.wafer.roles.adapter_work import AdapterRole
+from polyloom.wafer.roles.work import StreamOnRole
 from polyloom.wafer.simd.decision import SimdAnalysis
 
 _DIM = isl.dim_type
@@ -63,44 +71,70 @@ def estimated_cycles(program: WaferProgram) -> float:
 def estimate(program: WaferProgram) -> Estimate:
     """Return where the cycles of one invocation go."""
     priced = [_role(program, role) for role in program.roles]
-    setup, own, together = (max((p[k] for p in priced), default=0.0) for k in range(3))
-    return Estimate(setup, own + together, _feed(program), sum(_waiting(program)))
+    setup, together = max(p.setup for p in priced), max(p.together for p in priced)
+    border = adapter_cycles(program)
+    alone = max(p.until(border.arrivals) for p in priced)
+    work = alone - setup + together + border.leaving
+    return Estimate(setup, work, _feed(program), sum(_waiting(program)))
 
 
 # One role.
 
 
-def _role(program: WaferProgram, role: RoleProgram) -> tuple[float, float, float]:
-    """Return the cycles of ``main`` and of one invocation on one of the role's PEs.
+@dataclass(frozen=True)
+class _Priced:
+    """One PE of a role in one invocation; ``setup``: its ``main``.
 
-    The latter in two parts: what the PE does on its own, and what begins with results of other PEs.
+    ``own``: what it does by itself, of that ``behind`` of streams, by tensor, with the statements that run
+    when they are there; ``together``: what begins with results of other PEs. Adapters have none of these.
     """
-    machine, code = program.machine, role.code
-    waiting = _waiting_tasks(program, role)
-    pricer = Pricer(
-        machine,
-        _coordinates(role),
-        {array.name: array for array in code.arrays},
-        {f.name: f.offset for f in role.memory},
-    )
-    setup = pricer.code(code.main)
-    own = together = 0.0
-    for local in code.local_tasks:
+
+    setup: float
+    own: float = 0.0
+    together: float = 0.0
+    behind: Mapping[str, float] = field(default_factory=dict)
+
+    def until(self, arrivals: Mapping[str, Arrival]) -> float:
+        """Return when the PE is done by itself, streams of adapters arriving so late."""
+        late = [arrivals[t].until(cycles) for t, cycles in self.behind.items() if t in arrivals]
+        return max([self.setup + self.own, *late])
+
+
+def _role(program: WaferProgram, role: RoleProgram) -> _Priced:
+    pe, _ = ends_of(role)
+    pricer = pricer_at(program.machine, role, pe)
+    setup = pricer.code(role.code.main)
+    if isinstance(role.work, AdapterRole):
+        return _Priced(setup)
+    streams = {f"receive_{here.label}": here.stream.tensor for here in role.work.streams}
+    statements = {a.name for a in role.work.activities if isinstance(a.work, SimdAnalysis)}
+    waiting = _waiting_tasks(program, role.work)
+    awaited = {f"receive_{here.label}": filtered(program, role, here) for here in role.work.streams}
+    own = together = computing = 0.0
+    behind = dict.fromkeys(streams.values(), 0.0)
+    for local in role.code.local_tasks:
         cycles = pricer.code(local.body) + pricer.once(local.body)
         if local.name in waiting:
             together += cycles
-        else:
+            continue
+        cycles += awaited.get(local.name, 0.0)
+        own += cycles
+        computing += cycles if local.name in statements else 0.0
+        if local.name in streams:
+            behind[streams[local.name]] += cycles
+    for task in role.code.data_tasks:
+        here = next((here for here in role.work.streams if here.queue == task.queue), None)
+        if here is not None:
+            cycles = _data_task(here, pricer, task, pe)
             own += cycles
-    own += sum(_data_task(program, role, pricer, task) for task in code.data_tasks)
-    return setup, own, together
+            behind[here.stream.tensor] += cycles
+    return _Priced(setup, own, together, {tensor: c + computing for tensor, c in behind.items()})
 
 
-def _waiting_tasks(program: WaferProgram, role: RoleProgram) -> set[str]:
+def _waiting_tasks(program: WaferProgram, role: RoleActivities) -> set[str]:
     """Return the local tasks that begin with what other PEs send: chains, moves, statements behind them."""
-    if isinstance(role.work, AdapterRole):
-        return set()
     behind = {r.tensor for r in program.analysis.graph.results if r.reduce or r.moves}
-    return {a.name for a in role.work.activities if _waits(a, behind)}
+    return {a.name for a in role.activities if _waits(a, behind)}
 
 
 def _waits(activity: Activity, behind: set[str]) -> bool:
@@ -108,67 +142,10 @@ def _waits(activity: Activity, behind: set[str]) -> bool:
     return steps or (isinstance(activity.work, SimdAnalysis) and bool(activity.reads & behind))
 
 
-def _coordinates(role: RoleProgram) -> dict[str, int]:
-    point = role.role.pes.lexmin().sample_point()
-    return {
-        name: int(point.get_coordinate_val(_DIM.set, k).to_python()) for k, name in enumerate(PE_PARAMETERS)
-    }
-
-
-def _data_task(program: WaferProgram, role: RoleProgram, pricer: Pricer, task: DataTask) -> float:
+def _data_task(here: StreamOnRole, pricer: Pricer, task: DataTask, pe: tuple[int, int]) -> float:
     """Return the cycles of all elements and ends of chunk of a sparse stream."""
-    machine = program.machine
-    handled = _handled(program, role, task)
-    if handled is None:
-        return 0.0
-    stream, prefix = handled
-    indices = _arriving(stream, pricer)
-    if not indices:
-        return 0.0
-    chunks = math.prod(1 + index[-1] for index in indices[:-1])
-    count = math.prod(len(index) for index in indices)
-    sampled = 0.0
-    rounds = evenly(_INDEX_SAMPLES, _INDEX_SAMPLES)
-    names = [f"{prefix}_{n}" for n in stream.index_names[:-1]] + ["index"]
-    for n in rounds:
-        for name, index in zip(names, indices, strict=True):
-            pricer.environment[name] = index[(len(index) - 1) * n // max(1, len(rounds) - 1)]
-        sampled += pricer.code(task.body)
-    ends = chunks * (machine.data_task_dispatch + pricer.code(task.end)) + pricer.once(task.end)
-    return count * (machine.data_task_dispatch + sampled / len(rounds)) + ends
-
-
-def _handled(program: WaferProgram, role: RoleProgram, task: DataTask) -> tuple[Stream, str] | None:
-    """Return the stream whose elements a task takes, and what the names of its index variables begin with.
-
-    Adapters send the elements on to their row or column; what they keep until it goes on is not priced.
-    """
-    if isinstance(role.work, RoleActivities):
-        return next((here.stream, here.label) for here in role.work.streams if here.queue == task.queue)
-    for work in role.work.works:
-        if work.adapter.spread and task.queue in work.queues()[0]:
-            sent = work.adapter.tensor, work.adapter.side
-            streams = program.analysis.graph.streams
-            return next((s, task.queue) for s in streams if (s.tensor, s.side) == sent)
-    return None
-
-
-def _arriving(stream: Stream, pricer: Pricer) -> list[range]:
-    """Return the values of each index that arrive on the PE; empty where nothing does."""
-    indices = stream.indices()
-    for name in PE_PARAMETERS:
-        at = indices.find_dim_by_name(_DIM.param, name)
-        if at >= 0:
-            indices = indices.fix_val(_DIM.param, at, isl.Val(pricer.environment[name]))
-    steps = (max(1, int(indices.get_stride(k).to_python())) for k in range(indices.dim(_DIM.set)))
-    return [range(low, high + 1, step) for (low, high), step in zip(_ranges(indices), steps, strict=False)]
-
-
-def _ranges(points: isl.Set) -> list[tuple[int, int]]:
-    if points.is_empty():
-        return []
-    dims = range(points.dim(_DIM.set))
-    return [(int(points.dim_min_val(k).to_python()), int(points.dim_max_val(k).to_python())) for k in dims]
+    names = [f"{here.label}_{name}" for name in here.stream.index_names[:-1]]
+    return data_task_cycles(pricer, task, names, ranges_of(on_pe(here.stream.indices(), pe)))
 
 
 # Between PEs.
@@ -179,8 +156,8 @@ def _feed(program: WaferProgram) -> float:
     by_side: dict[str, float] = {}
     pairs = {group.tensor for group in program.inputs if group.block is not None}
     for stream in program.analysis.graph.streams:
-        bounds = _ranges(_first_port(stream.ports).range().unwrap().range())
-        count = math.prod(high - low + 1 for low, high in bounds) if bounds else 0
+        bounds = ranges_of(_first_port(stream.ports).range().unwrap().range())
+        count = math.prod(r[-1] - r[0] + 1 for r in bounds) if bounds else 0
         count = -(-count // 2) if stream.tensor in pairs else count
         by_side[stream.side.value] = by_side.get(stream.side.value, 0.0) + count
     grid, machine = program.analysis.border.given.grid, program.machine
@@ -202,17 +179,20 @@ def _waiting(program: WaferProgram) -> Iterator[float]:
         yield _levels_latency(reduction.chosen.groups, machine)
     for result in program.analysis.graph.results:
         for chain in result.chains:
-            if (chain.tensor, chain.side.value) not in staged:
+            if chain.turns is not None:
+                yield turns_cycles(program, chain)
+            elif (chain.tensor, chain.side.value) not in staged:
                 yield _chain_latency(chain, machine)
         for move in result.moves:
-            yield _move_latency(move, (grid.width if move.high.step[0] else grid.height) - 1, machine)
+            yield _move_latency(program, move, (grid.width if move.high.step[0] else grid.height) - 1)
 
 
-def _move_latency(move: Move, stages: int, machine: Machine) -> float:
+def _move_latency(program: WaferProgram, move: Move, stages: int) -> float:
     """Return the latency of a move along a line of so many stages."""
+    machine, passing = program.machine, passing_cycles(program, move)
     if move.phases == 1:
-        return stages * stage_cycles(machine) + machine.simd_launch
-    return phases_latency(move.phases, machine)
+        return max(stages * stage_cycles(machine) + machine.simd_launch, passing)
+    return phases_latency(move.phases, machine) + (move.phases + 1) / 4 * passing
 
 
 def _levels_latency(groups: Sequence[int], machine: Machine) -> float:
@@ -229,6 +209,6 @@ def _chain_latency(chain: Chain, machine: Machine) -> float:
     if members.is_empty():
         return 0.0
     axis = 0 if chain.side.step[0] else 1
-    bounds = _ranges(members.coalesce())[axis]
+    low, high = integer_bounds(members.coalesce())[axis]
     out = machine.ramp_latency + machine.hop_latency if chain.leaves else 0
-    return (bounds[1] - bounds[0]) * stage_cycles(machine) + out
+    return (high - low) * stage_cycles(machine) + out

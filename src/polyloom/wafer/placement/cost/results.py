@@ -108,24 +108,28 @@ def _slices(statement: Statement, access: View, coordinate: Coordinate) -> Itera
 def _moves(
     statement: Statement, place: Place, reader: Statement, access: View, other: Place, machine: Machine
 ) -> Iterator[float]:
-    """Yield the cycles of moving what one read needs, along each axis."""
+    """Yield the cycles of moving what one read needs, along each axis: rows first, all that a column needs.
+
+    A PE takes what it passes on, and gives it; where elements go both ways it waits for both (``passing``).
+    """
     own = elements(statement.write, local_box(statement, place.x, place.y))
     needed = elements(access, local_box(reader, other.x, other.y))
-    for own_line, line in ((place.x, other.x), (place.y, other.y)):
+    for own_line, line, served in ((place.x, other.x, (other.x,)), (place.y, other.y, (other.x, other.y))):
         here = set(_slices(statement, statement.write, own_line))
         there = set(_slices(reader, access, line))
         last = max(own_line.last, line.last)
         way = float(_stage(machine) * last)
         everywhere = any(t.count > 1 for t in line.tiles) and not there
+        taken = max(own, elements(access, local_box(reader, *served)))
         if {(s.dim, s.step, s.apart) for s in here} != {(s.dim, s.step, s.apart) for s in there}:
-            yield way + (max(own, needed) if not here else max(own, needed) * _each(machine))
+            yield 2 * way + taken * _each(machine) if here else way + 2 * taken
         elif here != there:
             phases = 1 + _reach(here, there)
             if phases <= min(last, MOST_PHASES):
                 way = phases_latency(phases, machine)
             yield way + 2 * max(0, needed - own) * _each(machine)
         elif everywhere or (not here and own_line.constant != line.constant):
-            yield way + max(own, needed)
+            yield way + 2 * taken
 
 
 def _reach(here: Iterable[_Slice], there: Iterable[_Slice]) -> int:

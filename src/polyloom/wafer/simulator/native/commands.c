@@ -133,6 +133,8 @@ void pe_send_sparse(int queue, uint32_t index, enum pe_type type, uint32_t bits,
 
 void pe_send_end(int queue, const struct pe_site *site) { send_wavelet(queue, 0, TAG_CONTROL, site); }
 
+void pe_turn_switches(int queue, int count, const struct pe_site *site) { send_wavelet(queue, (uint32_t)count, TAG_TURN, site); }
+
 /* ---- What tasks do with tasks ---- */
 
 int task_number(struct core *c, const char *name, const struct pe_site *site) {

@@ -18,6 +18,7 @@
 #define POLYLOOM_CSL_H
 
 #include "arithmetic.h"
+#define PE_FILE __FILE__
 #include "pe_state.h"
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------
@@ -93,12 +94,16 @@ void csl_fill_zero(csl_address to, size_t bytes, const struct pe_site *site);
 
 /* What the scalar work of a basic block costs: cost(.operations=, .loads=, .stores=, .multiplications=, .iterations=,
  * .branches=), each a count. DSD operations, tasks and the fabric cost what the machine says by themselves. */
-#define cost(...) pe_cost((struct pe_work){__VA_ARGS__})
+#define cost(...) (PE_LINE(), pe_cost((struct pe_work){__VA_ARGS__}))
 
 /* Values that are no plain bytes (DSDs in variables, ...) live in a structure of the unit's own, one for each PE. It is
  * zeroed; .initialise of the program fills it, at no cost. */
 #define CSL_STATE(type) ((type *)csl_state_of_pe())
 void *csl_state_of_pe(void);
+
+/* Numbers in which programs that share their functions differ: those of the program that the PE runs. */
+int64_t csl_number(size_t index);
+double csl_float(size_t index);
 
 _Noreturn void csl_fail(const char *kind, const char *message, const struct pe_site *site); /* unreachable, @assert, ... */
 #define csl_assert(condition, message) \
@@ -292,7 +297,8 @@ void csl_teardown_exit(int color);
 /* Registers by word address: 0x7f20 + c: routes of color c (bits 0-4 tx west east south north ramp, 5-9 rx in that order,
  * 10 swap of N,S, 11 swap of E,W inputs, 12-13 pop mode, 14 teardown); 0x7f40 + c: its switches (0-2, 4-6, 8-10: positions 1, 2, 3:
  * 0 W, 1 E, 2 S, 3 N, 4 ramp, 5 invalid; bits 3, 7, 11: it is an input; 12 ring mode; 13-14 current position). Source: comments of
- * public examples; the code of the pop mode is ours: 0 none, 1 always, 3 on advance. Others: an error. Also what loads and stores of 16 bits reach at twice these addresses. */
+ * public examples; the code of the pop mode is ours: 0 none, 1 always, 3 on advance. 0x7f60 + id, an address of ours: 0 if the task
+ * with this id starts after all others, else 1. Others: an error. Also what loads and stores of 16 bits reach at twice these addresses. */
 uint16_t csl_get_config(int word_address, const struct pe_site *site);
 void csl_set_config(int word_address, uint16_t value, const struct pe_site *site);
 
@@ -354,6 +360,8 @@ struct csl_program {
   const uint8_t *activated;       /* CSL_ID(task id) of @activate at comptime, in order, up to 0 */
   const uint8_t *blocked;         /* of @block at comptime */
   const uint8_t *unblocked;       /* of @unblock at comptime */
+  const int64_t *numbers;         /* csl_number and csl_float: Polyloom fills these in units that it puts together */
+  const double *floats;
 };
 
 /* CSL_PROGRAM(unit_3, .memory_bytes = 512, .tasks = tasks): the name is the one that Python places on PEs. */

@@ -49,6 +49,8 @@ void csl_fill_zero(csl_address to, size_t bytes, const struct pe_site *site) {
 }
 
 void *csl_state_of_pe(void) { return this_csl()->state; }
+int64_t csl_number(size_t index) { return this_csl()->program->numbers[index]; }
+double csl_float(size_t index) { return this_csl()->program->floats[index]; }
 
 /* ---- Tasks ---- */
 
@@ -143,7 +145,7 @@ void csl_teardown_exit(int color) {
   csl_routes_changed(c->core.fabric, c->core.number);
 }
 
-enum { ROUTE_REGISTERS = 0x7f20, SWITCH_REGISTERS = 0x7f40, INVALID_POSITION = 5 };
+enum { ROUTE_REGISTERS = 0x7f20, SWITCH_REGISTERS = 0x7f40, PRIORITY_REGISTERS = 0x7f60, INVALID_POSITION = 5 };
 static const uint8_t SIDE_OF_BIT[5] = {SIDE_WEST, SIDE_EAST, SIDE_SOUTH, SIDE_NORTH, SIDE_RAMP};
 
 static uint16_t as_register(uint8_t sides) {
@@ -218,8 +220,11 @@ static struct csl_route *route_of_register(struct csl_core *c, int address, bool
   return &c->router->routes[color];
 }
 
+static bool is_priority(int address) { return address >= PRIORITY_REGISTERS && address < PRIORITY_REGISTERS + CSL_IDS; }
+
 uint16_t csl_get_config(int address, const struct pe_site *site) {
   bool is_switch;
+  if (is_priority(address)) return !(this_csl()->low_priority >> (address - PRIORITY_REGISTERS) & 1);
   struct csl_route *r = route_of_register(this_csl(), address, &is_switch, site);
   return is_switch ? switch_register(r) : route_register(r);
 }
@@ -227,6 +232,11 @@ uint16_t csl_get_config(int address, const struct pe_site *site) {
 void csl_set_config(int address, uint16_t value, const struct pe_site *site) {
   struct csl_core *c = this_csl();
   bool is_switch;
+  if (is_priority(address)) {
+    uint64_t bit = 1ull << (address - PRIORITY_REGISTERS);
+    c->low_priority = value ? c->low_priority & ~bit : c->low_priority | bit;
+    return;
+  }
   struct csl_route *r = route_of_register(c, address, &is_switch, site);
   if (is_switch) set_switch_register(r, value);
   else set_route_register(r, value);

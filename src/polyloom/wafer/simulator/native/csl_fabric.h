@@ -90,7 +90,7 @@ struct csl_core {
   void *state;
   struct csl_router *router;
   const struct csl_task *data[32], *local[32], *control[CSL_IDS];
-  uint64_t blocked;
+  uint64_t blocked, low_priority;
   uint32_t activated;
   uint8_t input_color[CSL_QUEUES], output_color[CSL_QUEUES];
   struct ring *of_color[CSL_COLORS]; /* wse2: where wavelets of a color without an input queue land */

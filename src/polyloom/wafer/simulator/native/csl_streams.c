@@ -252,6 +252,7 @@ static void issue_chosen_stream(struct csl_core *c, int chosen, int64_t now) {
   c->next_stream = (chosen + 1) % c->stream_count;
   c->core.engine_used = now;
   c->core.busy++;
+  if (c->core.fabric->trace) charge_microthread(&c->core, s->site);
   c->core.fabric->last_activity = later(c->core.fabric->last_activity, now + 1);
   if (!s->main && c->core.pe.clock > now) c->core.pe.clock++; /* the cycle was taken from the main thread */
   wake_engine(&c->core, now + 1); /* it, or another that waits for a FIFO */

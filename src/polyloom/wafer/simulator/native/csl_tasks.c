@@ -60,33 +60,40 @@ static bool teardown_due(const struct csl_core *c) {
   return !(c->blocked >> TEARDOWN_TASK & 1) && (c->teardown || c->flushed_in >> 16 || c->flushed_out >> 16);
 }
 
-static int next_local(const struct csl_core *c) {
-  uint32_t ready = ready_local(c), after = c->next_local < 32 ? ready & ~0u << c->next_local : 0;
+static int next_local(const struct csl_core *c, uint64_t ids) {
+  uint32_t ready = ready_local(c) & (uint32_t)ids, after = c->next_local < 32 ? ready & ~0u << c->next_local : 0;
   return ready ? LOCAL_NEXT + __builtin_ctz(after ? after : ready) : NOTHING;
 }
 
-static int next_from_rings(struct csl_core *c, int64_t now, int64_t *later_at) {
+static int next_from_rings(struct csl_core *c, uint64_t ids, int64_t now, int64_t *later_at) {
   for (int i = 0; i < CSL_QUEUES + CSL_COLORS; i++) {
     int k = (c->next_ring + i) % (CSL_QUEUES + CSL_COLORS);
     int64_t at = ring_start(c, k);
+    if (at != NEVER && !(ids >> id_of_ring(c, k) & 1)) continue;
     if (at <= now) return RING_NEXT + k;
     *later_at = earlier(*later_at, at);
   }
   return NOTHING;
 }
 
-/* What runs next of what is there at `now`; *later_at: when something else may be. Nobody starves: a local task that
- * activates itself again and again lets the others, and wavelets, have their turn. */
+/* What runs next of these ids. Nobody starves: a local task that activates itself again and again lets the others, and
+ * wavelets, have their turn. */
+static int next_among(struct csl_core *c, uint64_t ids, bool calls, int64_t now, int64_t *later_at) {
+  int local = next_local(c, ids);
+  if (local != NOTHING && !c->local_ran) return local;
+  int ring = next_from_rings(c, ids, now, later_at);
+  if (ring != NOTHING) return ring;
+  if (calls && c->calls && !c->command_runs) return CALL_NEXT;
+  return local;
+}
+
+/* What runs next of what is there at `now`, tasks of low priority after all others; *later_at: when something else may be. */
 static int next_task(struct csl_core *c, int64_t now, int64_t *later_at) {
   *later_at = NEVER;
   note_flushes(c);
   if (teardown_due(c)) return TEARDOWN_NEXT;
-  int local = next_local(c);
-  if (local != NOTHING && !c->local_ran) return local;
-  int ring = next_from_rings(c, now, later_at);
-  if (ring != NOTHING) return ring;
-  if (c->calls && !c->command_runs) return CALL_NEXT;
-  return local;
+  int next = next_among(c, ~c->low_priority, true, now, later_at);
+  return next == NOTHING && c->low_priority ? next_among(c, c->low_priority, false, now, later_at) : next;
 }
 
 /* ---- Running ---- */
@@ -96,7 +103,10 @@ static void finish_task(struct csl_core *c) {
   struct fabric *f = core->fabric;
   core->pe.clock = later(core->pe.clock, core->began + 1);
   core->busy += core->pe.clock - core->began - core->waited;
-  if (f->trace) trace_add(f, TRACE_TASK, core->number, 0, core->job.name, core->began, core->pe.clock);
+  if (f->trace) {
+    charge_line(core);
+    trace_add(f, TRACE_TASK, core->number, 0, core->job.name, core->began, core->pe.clock);
+  }
   core->state = CORE_FREE;
   f->last_activity = later(f->last_activity, core->pe.clock);
   int64_t later_at;
@@ -111,8 +121,9 @@ static void after_running(struct csl_core *c) {
 static void begin_task(struct csl_core *c, void (*run)(void), const char *name, int64_t now, int dispatch_cycles) {
   struct core *core = &c->core;
   core->job = (struct job){.run = run, .name = name, .blocking = true};
-  core->began = now;
-  core->waited = 0;
+  core->began = core->charged_until = now;
+  core->waited = core->charged_waits = 0;
+  if (core->fabric->trace) enter_line(core, 0, NULL);
   core->pe.clock = now + dispatch_cycles;
   core->state = CORE_SLEEPS;
   core->fabric->statistics.events++;

@@ -30,8 +30,9 @@ struct machine { /* what Python's Machine says; the layout of both is the same *
 
 /* ---- Wavelets in rings ---- */
 
-enum { TAG_PAIR = 0x08, TAG_SPARSE = 0x10, TAG_CONTROL = 0x20, TAG_EXTERNAL = 0x40 };
-/* else the enum pe_type of a dense element; with TAG_PAIR, of two of them, the first in the low half */
+enum { TAG_PAIR = 0x08, TAG_SPARSE = 0x10, TAG_CONTROL = 0x20, TAG_EXTERNAL = 0x40, TAG_TURN = 0x80 };
+/* else the enum pe_type of a dense element; with TAG_PAIR, of two of them, the first in the low half; with TAG_TURN the
+   payload says how many switches the wavelet still turns */
 
 struct slot {
   int64_t time;
@@ -58,8 +59,13 @@ static inline bool ring_filled(const struct ring *r) { return r->remote ? r->ann
 
 /* ---- Routers ---- */
 
+struct filter { /* of each ``period`` wavelets, ``keep`` after the first ``skip`` reach the PE; ``next``: which comes now */
+  uint32_t skip, keep, period, next;
+};
+
 struct target { /* one way out of a route: a ring, or a sink */
   struct ring *ring;
+  struct filter *filter; /* of a way to the PE; NULL: none */
   uint32_t sink; /* its number, from 1 on; 0: none */
   uint8_t side;
 };
@@ -68,6 +74,8 @@ struct route { /* a line of the cache */
   _Alignas(64) struct ring ring;
   struct target *targets;
   uint8_t target_count, color, from, to, checked;
+  uint8_t other;  /* of a switch: the number of the route for its other position, from 1 on; 0: no switch */
+  uint8_t closed; /* the switch is in the other position */
 };
 
 struct node { /* a router, and the PE behind its ramp if that has a program; a line of the cache */
@@ -205,9 +213,9 @@ struct trace_event {
   uint32_t line; /* of the emitted C; 0: none */
 };
 
-struct line_use { /* of all PEs of a role together, in cycles */
+struct line_use { /* of all PEs of a role together, in cycles; of a CSL program of all PEs */
   const struct role *role;
-  const char *task; /* of line 0: what happened in it before its first statement */
+  const char *task; /* of line 0: what happened in it before its first statement; else, in CSL, the line's file */
   int64_t times, worked, waited, beside; /* beside: of microthreads that were started there */
   int32_t line;
 };
@@ -384,6 +392,7 @@ void engine_step(struct core *c, int64_t now);
 /* setup.c */
 void lay_out(struct fabric *f);
 struct route *route_of(struct node *n, int color);
+struct route *route_from(struct node *n, int color, int side);
 
 /* links.c */
 void link_rings(struct fabric *f, int32_t threads);
@@ -407,7 +416,7 @@ void trace_add_at(struct fabric *f, enum trace_kind kind, uint32_t node, int lan
 
 /* profile.c, of simulations that are traced */
 void charge_line(struct core *c);
-void enter_line(struct core *c, int32_t line);
+void enter_line(struct core *c, int32_t line, const char *file);
 void charge_microthread(struct core *c, const struct pe_site *site);
 void add_activity(struct fabric *f, enum activity kind, uint32_t node, int64_t start, int64_t end, int32_t sign);
 void profile_append(struct fabric *f, struct profile *from);

@@ -12,6 +12,13 @@ void program(const struct role *role);
 void origin(int x, int y);
 /* Where a color comes from (one side), and the set of sides where it goes. At most one route a color and PE. */
 void route(int color, int from, int to);
+/* The same with a switch: the color comes from ``first``; a wavelet that turns it (turn_switches in pe.h) lets it come
+   from ``then``, and the next one from ``first`` again. */
+void route_in_turn(int color, int first, int then, int to);
+/* Of each ``period`` wavelets of a color that go to the PE, it gets ``keep``, after the first ``skip``. With ``pairs`` the
+   numbers are of elements, of which a wavelet holds two. Behind the color's route. */
+void filter(int color, int skip, int keep, int period);
+void filter_pairs(int color, int skip, int keep, int period);
 /* Which color fills an input queue, which one an output queue feeds. */
 void bind_input(int queue, int color);
 void bind_output(int queue, int color);

@@ -24,9 +24,9 @@ static void join_ramp(struct node *n, struct target *t, const struct route *r, u
 }
 
 static void join_neighbour(struct fabric *f, uint32_t number, struct target *t, const struct route *r, int x, int y) {
-  struct route *next = route_of(&f->nodes[(uint32_t)(y * f->width + x)], r->color);
   uint8_t opposite = t->side ^ 1;
-  if (!next || next->from != opposite) {
+  struct route *next = route_from(&f->nodes[(uint32_t)(y * f->width + x)], r->color, opposite);
+  if (!next) {
     fail_setup(f, node_x(f, number), node_y(f, number), "route", "color %d goes %s, but PE(%d, %d) does not take it from %s",
                r->color, SIDE_NAME[t->side], x, y, SIDE_NAME[opposite]);
     return;
@@ -59,10 +59,10 @@ static uint32_t edge_number(const struct fabric *f, int side, int position) {
 
 static void join_source(struct fabric *f, struct source *s) {
   uint32_t number = border_node(f, s->side, s->position), edge = edge_number(f, s->side, s->position);
-  struct route *r = route_of(&f->nodes[number], s->color);
-  if (!r || r->from != s->side || r->ring.producer_kind != END_NONE) {
+  struct route *r = route_from(&f->nodes[number], s->color, s->side);
+  if (!r || r->ring.producer_kind != END_NONE) {
     fail_setup(f, node_x(f, number), node_y(f, number), "route", "a source feeds color %d from %s, but %s", s->color,
-               SIDE_NAME[s->side], r && r->from == s->side ? "another one does so" : "the PE does not take it from there");
+               SIDE_NAME[s->side], r ? "another one does so" : "the PE does not take it from there");
     return;
   }
   s->ring = &r->ring;

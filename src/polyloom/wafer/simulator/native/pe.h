@@ -14,6 +14,7 @@
 #define POLYLOOM_PE_H
 
 #include "arithmetic.h"
+#define PE_FILE NULL
 #include "pe_state.h"
 
 /* ---- Types ----------------------------------------------------------------------------------------------------- */
@@ -174,6 +175,7 @@ uint32_t pe_receive(int queue, enum pe_type type, const struct pe_site *site);
 void pe_send(int queue, enum pe_type type, uint32_t bits, const struct pe_site *site);
 void pe_send_sparse(int queue, uint32_t index, enum pe_type type, uint32_t bits, const struct pe_site *site);
 void pe_send_end(int queue, const struct pe_site *site);
+void pe_turn_switches(int queue, int count, const struct pe_site *site);
 void pe_activate(const char *task, const struct pe_site *site);
 void pe_set_blocked(int queue, bool blocked, const struct pe_site *site);
 bool pe_next_invocation(void);
@@ -197,6 +199,8 @@ bool pe_next_invocation(void);
   })
 /* Sends an end of chunk: a control wavelet. */
 #define send_end(queue) PE_DO("send_end(" #queue ")", pe_send_end(queue, &pe_here))
+/* Sends a control wavelet that turns so many switches of its color: those of the first routers on its way that have one. */
+#define turn_switches(queue, count) PE_DO("turn_switches(" #queue ")", pe_turn_switches(queue, count, &pe_here))
 /* Asks for a task of the role; asking again before it has begun changes nothing. */
 #define activate(task) PE_DO("activate(" #task ")", pe_activate(#task, &pe_here))
 /* A queue starts blocked: it fills up and holds back the fabric. While it is not, its data and control tasks run. */

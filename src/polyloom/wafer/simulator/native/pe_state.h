@@ -56,8 +56,8 @@ struct pe_site { /* a place in the emitted text, for messages */
 };
 
 #ifdef PE_LINES /* a build that knows at each cycle which line of the emitted C is at work */
-void pe_at(int line);
-#define PE_LINE() pe_at(__LINE__)
+void pe_at(const char *file, int line); /* file: NULL where a role has one only */
+#define PE_LINE() pe_at(PE_FILE, __LINE__)
 #else
 #define PE_LINE() ((void)0)
 #endif

@@ -36,7 +36,6 @@ static void more_places(struct profile *p) {
 
 /* The number of a line, new or known; line 0: what happens in a task before its first statement. */
 static uint32_t line_number(struct profile *p, const struct role *role, int32_t line, const char *task) {
-  if (line) task = NULL;
   if (2 * (p->line_count + 1) > p->place_count) more_places(p);
   uint32_t at = place_of(p, role, line, task);
   if (!p->places[at]) {
@@ -56,24 +55,24 @@ void charge_line(struct core *c) {
   c->charged_waits = c->waited;
 }
 
-void enter_line(struct core *c, int32_t line) {
+void enter_line(struct core *c, int32_t line, const char *file) {
   struct profile *p = &c->fabric->trace->profile;
-  uint32_t number = line_number(p, c->role, line, c->job.name);
+  uint32_t number = line_number(p, c->role, line, line ? file : c->job.name);
   if (number != c->at_line || !line) p->lines[number].times++;
   c->at_line = number;
 }
 
-void pe_at(int line) {
+void pe_at(const char *file, int line) {
   struct core *c = this_core();
   if (!c->fabric->trace) return;
   charge_line(c);
-  enter_line(c, line);
+  enter_line(c, line, file);
 }
 
 /* A cycle in which a microthread that was started there worked. */
 void charge_microthread(struct core *c, const struct pe_site *site) {
   struct profile *p = &c->fabric->trace->profile;
-  uint32_t number = line_number(p, c->role, site->line, NULL);
+  uint32_t number = line_number(p, c->role, site->line, c->role ? NULL : site->file);
   p->lines[number].beside++;
 }
 

@@ -59,7 +59,7 @@ EXPORT int64_t fabric_trace_count(const struct fabric *f) { return f->trace ? (i
 EXPORT const struct trace_event *fabric_trace(const struct fabric *f) { return f->trace ? f->trace->events : NULL; }
 EXPORT int64_t fabric_line_count(const struct fabric *f) { return f->trace ? f->trace->profile.line_count : 0; }
 EXPORT const struct line_use *fabric_line(const struct fabric *f, int64_t i) { return &f->trace->profile.lines[i]; }
-EXPORT const char *fabric_line_role(const struct fabric *f, int64_t i) { return fabric_line(f, i)->role->name; }
+EXPORT const char *fabric_line_role(const struct fabric *f, int64_t i) { return fabric_line(f, i)->role ? fabric_line(f, i)->role->name : ""; }
 EXPORT const char *fabric_line_task(const struct fabric *f, int64_t i) { return fabric_line(f, i)->task; }
 EXPORT const struct profile *fabric_profile(const struct fabric *f) { return f->trace ? &f->trace->profile : NULL; }
 EXPORT int64_t fabric_name_count(const struct fabric *f) { return f->trace ? f->trace->name_count : 0; }

@@ -6,13 +6,15 @@
 
 /* ---- What one call of layout() says ---- */
 
-struct wanted_route { uint8_t color, from, to; };
+struct wanted_route { uint8_t color, from, to, other; struct filter filter; }; /* other: of a switch, the number of its other one, from 1 on */
+
+enum { MOST_ROUTES = 32 }; /* a bit each in struct node */
 
 struct draft {
   struct fabric *fabric;
   int x, y, count, origin_x, origin_y;
   const struct role *role;
-  struct wanted_route routes[MOST_COLORS];
+  struct wanted_route routes[MOST_ROUTES];
   int16_t input_color[PE_MOST_QUEUES], output_color[PE_MOST_QUEUES];
 };
 
@@ -55,8 +57,39 @@ void route(int color, int from, int to) {
       fail_setup(draft.fabric, draft.x, draft.y, "route", "color %d has two routes", color);
       return;
     }
-  draft.routes[draft.count++] = (struct wanted_route){(uint8_t)color, side, (uint8_t)to};
+  if (draft.count == MOST_ROUTES) {
+    fail_setup(draft.fabric, draft.x, draft.y, "route", "a router has %d routes at most, a switch counts as two", MOST_ROUTES);
+    return;
+  }
+  draft.routes[draft.count++] = (struct wanted_route){(uint8_t)color, side, (uint8_t)to, 0, {0}};
 }
+
+void route_in_turn(int color, int first, int then, int to) {
+  uint8_t side;
+  int before = draft.count;
+  route(color, first, to);
+  if (draft.count == before || draft.count == MOST_ROUTES) return;
+  if (!side_of(then, &side) || first == then || to & then) {
+    fail_setup(draft.fabric, draft.x, draft.y, "route", "the positions of the switch of color %d take it from two sides", color);
+    return;
+  }
+  draft.routes[before].other = (uint8_t)(before + 2);
+  draft.routes[draft.count++] = (struct wanted_route){(uint8_t)color, side, (uint8_t)to, (uint8_t)(before + 1), {0}};
+}
+
+void filter(int color, int skip, int keep, int period) {
+  struct wanted_route *w = NULL;
+  for (int i = 0; i < draft.count; i++)
+    if (draft.routes[i].color == color && draft.routes[i].to & RAMP) w = &draft.routes[i];
+  if (!w || w->filter.period || skip < 0 || keep < 1 || skip + keep > period) {
+    fail_setup(draft.fabric, draft.x, draft.y, "filter", "a filter of color %d lets %d wavelets pass behind %d, of each %d; %s",
+               color, keep, skip, period, w ? "that cannot be" : "no route brings it to the PE");
+    return;
+  }
+  w->filter = (struct filter){(uint32_t)skip, (uint32_t)keep, (uint32_t)period, 0};
+}
+
+void filter_pairs(int color, int skip, int keep, int period) { filter(color, skip / 2, keep / 2, period / 2); }
 
 static void bind(int16_t *colors, int32_t queues, const char *what, int queue, int color) {
   if (!valid_color(color)) return;
@@ -103,7 +136,8 @@ static int route_capacity(const struct machine *m, const struct wanted_route *w)
 static struct target *make_route(struct fabric *f, uint32_t number, struct node *n, int index, struct target *targets) {
   const struct wanted_route *w = &draft.routes[index];
   struct route *r = &n->routes[index];
-  *r = (struct route){.color = w->color, .from = w->from, .to = w->to};
+  *r = (struct route){.color = w->color, .from = w->from, .to = w->to, .other = w->other,
+                      .closed = w->other && w->other <= index};
   make_ring(f, &r->ring, route_capacity(&f->machine, w), w->color);
   r->ring.consumer = number;
   r->ring.consumer_kind = END_ROUTER;
@@ -113,12 +147,22 @@ static struct target *make_route(struct fabric *f, uint32_t number, struct node 
   int k = 0;
   for (uint8_t side = 0; side < SIDES; side++)
     if (w->to & 1 << side) r->targets[k++].side = side;
+  if (w->filter.period) {
+    r->targets[k - 1].filter = arena_take(f->arena, sizeof(struct filter));
+    *r->targets[k - 1].filter = w->filter;
+  }
   return targets + k;
 }
 
 struct route *route_of(struct node *n, int color) {
   for (int i = 0; i < n->route_count; i++)
     if (n->routes[i].color == color) return &n->routes[i];
+  return NULL;
+}
+
+struct route *route_from(struct node *n, int color, int side) {
+  for (int i = 0; i < n->route_count; i++)
+    if (n->routes[i].color == color && n->routes[i].from == side) return &n->routes[i];
   return NULL;
 }
 
@@ -136,8 +180,8 @@ static void make_queues(struct fabric *f, struct core *c, struct node *n) {
   }
   for (int q = 0; q < m->output_queues; q++) {
     if (draft.output_color[q] < 0) continue;
-    struct route *r = route_of(n, draft.output_color[q]);
-    if (!r || r->from != SIDE_RAMP) {
+    struct route *r = route_from(n, draft.output_color[q], SIDE_RAMP);
+    if (!r) {
       fail_setup(f, draft.x, draft.y, "binding", "output queue %d feeds color %d, which has no route from the RAMP", q,
                  draft.output_color[q]);
       continue;

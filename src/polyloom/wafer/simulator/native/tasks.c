@@ -83,7 +83,7 @@ static void start(struct core *c, struct job job, int64_t now, int dispatch_cycl
   c->waited = 0;
   c->pe.clock = c->charged_until = now;
   c->charged_waits = 0;
-  if (c->fabric->trace) enter_line(c, 0);
+  if (c->fabric->trace) enter_line(c, 0, NULL);
   c->pe.clock = now + dispatch_cycles;
   c->state = CORE_SLEEPS;
   c->fabric->statistics.events++;

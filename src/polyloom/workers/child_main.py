@@ -1,4 +1,4 @@
-"""The child of ``worker``: reads calls from stdin, answers on what was stdout.
+"""The child of ``child``: reads calls from stdin, answers on what was stdout.
 
 Everything that the driver prints goes to stderr. Ctrl-C is the parent's to handle; where the parent dies,
 so does the child, also in the middle of a kernel (Linux) or before its next call (elsewhere).
@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import IO, Any
 
 from polyloom.diagnostics import PolyloomError, Unsupported
-from polyloom.mdh.tuning.worker import Fault, Job, read_message, write_message
+from polyloom.workers.child import Fault, Job, read_message, write_message
 
 _PR_SET_PDEATHSIG = 1
 

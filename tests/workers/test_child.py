@@ -14,7 +14,7 @@ import pytest
 
 from polyloom.caches import temporary_folder
 from polyloom.diagnostics import PolyloomError
-from polyloom.mdh.tuning.worker import Died, Job, Overdue, Worker
+from polyloom.workers.child import Died, Job, Overdue, Worker
 
 LIMITS = {"start": 30.0, "build": 20.0, "run": 0.2, "": 20.0}
 
@@ -94,7 +94,7 @@ def test_close_ends_the_child(worker: Worker) -> None:
 def test_a_child_does_not_outlive_a_killed_parent() -> None:
     text = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from polyloom.mdh.tuning.worker import Job, Worker\n"
+        "from polyloom.workers.child import Job, Worker\n"
         "worker = Worker(Job('misbehaving:Job', 1), {'start': 30.0})\n"
         "print(worker.call('pid'), flush=True)\n"
         "worker.call('hang')\n"

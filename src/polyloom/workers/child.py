@@ -3,7 +3,7 @@
 The parent sends pickled calls over the child's stdin and reads pickled answers from its stdout. Between them
 the child names the stage that it enters (``start``, ``build``, ``run``, ...), for each of which the parent
 has a limit in seconds; a child that oversteps it is killed. The next call starts a new one. A child does not
-outlive its parent (``worker_main``), nor do its temporary files, which lie in a folder of the parent's.
+outlive its parent (``child_main``), nor do its temporary files, which lie in a folder of the parent's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import IO, Any
 
 import polyloom
 from polyloom.caches import remove_folder, temporary_folder
-from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported
 from polyloom.programs import python_module, signal_name
 
 HEADER = 8
@@ -117,7 +117,7 @@ class _Child:
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(dir=temporary_folder()))
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
-        command = [*python_module("polyloom.mdh.tuning.worker_main"), str(os.getpid())]
+        command = [*python_module("polyloom.workers.child_main"), str(os.getpid())]
         own_group = {"process_group": 0} if os.name == "posix" else {}
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
             command,
@@ -222,10 +222,3 @@ def read_message(pipe: IO[bytes] | None) -> Any:
     if len(header) < HEADER:
         return None
     return pickle.loads(pipe.read(int.from_bytes(header, "little")))
-
-
-def start_failed(fault: Exception) -> PolyloomError:
-    """Return the diagnostic for a child that cannot even be started."""
-    message = f"the process that times candidates cannot be started: {fault}"
-    helps = ["`polyloom devices` shows which devices work"]
-    return PolyloomError(error("tuning-worker", message, helps=helps))

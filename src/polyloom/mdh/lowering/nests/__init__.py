@@ -1,0 +1,1 @@
+"""Loops that stay sequential, in vectors: linear recurrences."""

@@ -1,0 +1,4 @@
+// The page shows one thing.
+
+theme();
+start(JSON.parse($("data").textContent));

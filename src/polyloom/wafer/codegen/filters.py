@@ -1,0 +1,89 @@
+"""Filters: of a stream that passes a PE its router brings up the ramp what the PE keeps, and nothing else.
+
+    x:  0 1 2 3 4 5 6 7 8 9 10 11     PE 1 of 3 keeps 4 to 7:  filter(x, skip 4, keep 4, period 12)
+
+Without it the PE takes the whole stream off the fabric, and is not done with it before the last element.
+Not in the papers. Source: Cerebras SDK 2.10 documentation, filters of routes, by a counter of wavelets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import islpy as isl
+
+from polyloom.polyhedra.binding import project_out_parameters
+from polyloom.polyhedra.loops.generate import IntExpression, Number
+from polyloom.wafer.codegen.passing import Passed
+from polyloom.wafer.codegen.segments import same_rounds, within_rounds
+from polyloom.wafer.machine.descriptor_nests import find_nest
+from polyloom.wafer.machine.options import Extension
+from polyloom.wafer.pe_program.addresses import count_of, point_values
+from polyloom.wafer.pe_program.tree import Filter
+from polyloom.wafer.roles.builder import RoleBuilder
+
+
+def filter_of(builder: RoleBuilder, queue: str, parts: Sequence[Passed]) -> Filter | None:
+    """Return the filter that brings the part of a stream that is kept; None where there cannot be one.
+
+    It can be where this is one run of the same number of elements in each round of the same length.
+    """
+    options = builder.analysis.options
+    free = options.machine.filters - len(builder.filters)
+    if not options.has(Extension.FILTERS) or free < 1 or len(parts) < 2:
+        return None
+    context = builder.role.context
+    kept = reduce(isl.Set.union, (part.items for part in parts if part.kept)).intersect_params(context)
+    every = reduce(isl.Set.union, (part.items for part in parts)).intersect_params(context).coalesce()
+    for depth in range(every.dim(isl.dim_type.set)):
+        found = _in_rounds(builder, kept, every, depth)
+        if found is not None:
+            return Filter(queue, *found)
+    return None
+
+
+def _in_rounds(
+    builder: RoleBuilder, kept: isl.Set, every: isl.Set, depth: int
+) -> tuple[IntExpression, IntExpression, IntExpression] | None:
+    """Return what goes by before what is kept, what is kept, and all, of a round; None where that varies."""
+    if not same_rounds([kept, every], depth):
+        return None
+    names, (mine, all_of_it) = within_rounds([kept, every], depth)
+    others, pairs = all_of_it.subtract(mine), isl.Map.from_domain_and_range(all_of_it, mine)
+    space = all_of_it.get_space()
+    before = others.intersect(pairs.intersect(isl.Map.lex_lt(space)).domain())
+    after = others.intersect(pairs.intersect(isl.Map.lex_gt(space)).domain())
+    if not before.is_disjoint(after):
+        return None
+    rounds = all_of_it.params()
+    counts = [_count(builder, part, rounds, names) for part in (before, mine, all_of_it)]
+    skip, keep, period = counts
+    return None if skip is None or keep is None or period is None else (skip, keep, period)
+
+
+def _count(
+    builder: RoleBuilder, part: isl.Set, rounds: isl.Set, names: Sequence[str]
+) -> IntExpression | None:
+    """Return the number of elements of a part in a round; None where it is no nest, or not the same in each.
+
+    ``rounds``: of all elements. Where a PE has nothing of a part in one of them, it must have nothing in any.
+    """
+    if part.is_empty():
+        return Number(0)
+    without = project_out_parameters(rounds.subtract(part.params()), names)
+    if not without.is_disjoint(project_out_parameters(part.params(), names)):
+        return None
+    nest = find_nest(part.coalesce(), names)
+    if nest is None:
+        return None
+    size = project_out_parameters(nest.size, names)
+    if not without.is_empty():
+        if size.dim(isl.dim_type.set) == 0:
+            return None
+        zero = isl.Set.from_multi_aff(size.get_space().zero_multi_aff())
+        size = size.union(zero.intersect_params(without)).coalesce()
+    size = size.intersect_params(builder.role.context)
+    if not isl.Map.from_range(size).is_single_valued():
+        return None
+    return count_of(point_values(size, builder.code()))

@@ -1,0 +1,1 @@
+"""Networks on one wafer as CSL projects."""

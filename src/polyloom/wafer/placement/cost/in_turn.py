@@ -1,0 +1,69 @@
+"""How long PEs of a line wait for each other where filters and switches of routers bring each its own.
+
+A PE whose part of a stream comes late gives its results late. Where the PEs send in that order, the first
+ones have sent theirs when the last one has its own; else all of a line leaves behind each other.
+"""
+
+from __future__ import annotations
+
+import math
+
+import islpy as isl
+
+from polyloom.wafer.codegen.turns import turn_cycles
+from polyloom.wafer.dataflow.reductions import Chain, Part
+from polyloom.wafer.placement.cost.integer_values import value_of
+from polyloom.wafer.placement.cost.role import ends_of, on_pe, pricer_at, ranges_of
+from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram
+from polyloom.wafer.roles.activities import RoleActivities
+from polyloom.wafer.roles.work import StreamOnRole
+
+_Point = tuple[int, int]
+
+
+def filtered(program: WaferProgram, role: RoleProgram, here: StreamOnRole) -> float:
+    """Return how long a PE of a role waits for elements of a stream that its router keeps from it."""
+    return max((_wait(program, role, here, pe) for pe in ends_of(role)), default=0.0)
+
+
+def turns_cycles(program: WaferProgram, chain: Chain) -> float:
+    """Return how long the last PE of a line waits until those before it have sent their elements."""
+    axis, ahead = (0 if chain.side.step[0] else 1), sum(chain.side.step) > 0
+    ends = [_point(chain.contributors.lexmin()), _point(chain.contributors.lexmax())]
+    far, near = ends if ahead else ends[::-1]
+    far = (far[0], near[1]) if axis == 0 else (near[0], far[1])
+    indices = ranges_of(on_pe(chain.positions(Part.OWN), near))
+    rounds = math.prod(len(r) for r in indices[: chain.turns])
+    paired = any(group.tensor == chain.tensor and group.block is not None for group in program.outputs)
+    own = math.prod(len(r) for r in indices) / (2 if paired else 1)
+    before = abs(near[axis] - far[axis])
+    late = max(0.0, _late(program, near) - _late(program, far))
+    machine = program.machine
+    out = before * machine.hop_latency + machine.ramp_latency
+    return max(0.0, before * (own + rounds * turn_cycles(machine)) - late) + out
+
+
+def _late(program: WaferProgram, pe: _Point) -> float:
+    """Return how long a PE waits for what filters keep from it."""
+    point = isl.Set(f"{{ PE[{pe[0]}, {pe[1]}] }}")
+    for role in program.roles:
+        if isinstance(role.work, RoleActivities) and point.is_subset(role.role.pes):
+            return max((_wait(program, role, here, pe) for here in role.work.streams), default=0.0)
+    return 0.0
+
+
+def _wait(program: WaferProgram, role: RoleProgram, here: StreamOnRole, pe: _Point) -> float:
+    one = next((f for f in role.code.filters if f.queue == here.queue), None)
+    if one is None:
+        return 0.0
+    known = pricer_at(program.machine, role, pe).environment
+    skip, keep, period = (value_of(e, known) for e in (one.skip, one.keep, one.period))
+    elements = math.prod(len(r) for r in ranges_of(on_pe(here.stream.indices(), pe)))
+    rounds = max(1, elements // period)
+    return (skip + (rounds - 1) * (period - keep)) / (2 if one.pairs else 1)
+
+
+def _point(pes: isl.Set) -> _Point:
+    point = pes.sample_point()
+    x, y = (int(point.get_coordinate_val(isl.dim_type.set, k).to_python()) for k in range(2))
+    return x, y

@@ -1,0 +1,128 @@
+"""Where the loops of a program went: what is said of a tree is held against its loops, run by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polyloom.api.loops import LoopExplanation, explain_loops
+from polyloom.cli.main import run
+from polyloom.device_pipeline import open_program
+from polyloom.ir.integers import integer
+from polyloom.ir.transform.specialise import specialise
+from polyloom.mdh.explain.places import Place, Visit, items_of, of_items, places, subscripts, views_of
+from polyloom.mdh.native.device import choose
+from polyloom.mdh.tree.nodes import For, Kind, LetInteger
+from polyloom.scop.transform import host_program
+from polyloom.sources import LoadedHost, Reading, load_scops
+
+LOOPS = Path(__file__).parents[3] / "benchmarks/loops"
+GEMM = ("gemm", (("n", 100), ("m", 90), ("k", 70)))
+ATAX = ("atax", (("n", 1900), ("m", 2100)))
+JACOBI = ("jacobi-2d", (("steps", 100), ("n", 1300)))
+Case = tuple[str, tuple[tuple[str, int], ...]]
+
+
+@cache
+def compiled(case: Case) -> tuple[Any, Any]:
+    """Return a program for its sizes, and its tree, on two threads."""
+    (scop,) = load_scops(LOOPS / f"{case[0]}.c", Reading())
+    found = host_program(scop).program
+    program = open_program(LoadedHost(found, scop, ()), choose("native", threads=2))
+    return specialise(found, dict(case[1])), program.tree(dict(case[1]))
+
+
+def at(visit: Visit, moved: str, times: int) -> dict[str, int]:
+    """Return the integers where each loop is in its first iteration, and one of them some steps on."""
+    values: dict[str, int] = {}
+    for each in visit.around:
+        if isinstance(each, LetInteger):
+            values[each.name] = integer(each.value, values)
+        elif isinstance(each, For):
+            step = integer(each.step, values) * (times if each.iterator == moved else 0)
+            values[each.iterator] = integer(each.start, values) + step
+    return values
+
+
+def moves(visit: Visit, views: Any, k: int, loop: str, times: int) -> set[int]:
+    """Return how far subscripts that are an iterator move with so many steps of a loop."""
+    first, second = at(visit, loop, 0), at(visit, loop, times)
+    found = (e for view in views for e in subscripts(visit, view, k))
+    return {integer(e, second) - integer(e, first) for e in found}
+
+
+@pytest.mark.parametrize("case", [GEMM, ATAX], ids=lambda case: case[0])
+def test_loops_move_as_far_as_is_said(case: Case) -> None:
+    program, tree = compiled(case)
+    items = items_of(program)
+    visits = of_items(tree.body, items)
+    found = places(program, tree.body)
+    looked_at = 0
+    for name, place in found.items():
+        visit = max(visits[name], key=lambda each: len(each.loops))
+        for k, iterator in enumerate(items[name].iterators):
+            for cut in place.cuts[iterator]:
+                moved = moves(visit, views_of(items[name]), k, cut.loop, 1)
+                assert moved == {cut.points}, (name, iterator, cut)
+                looked_at += 1
+            others = {loop.iterator for loop in visit.loops} - {c.loop for c in place.cuts[iterator]}
+            assert all(moves(visit, views_of(items[name]), k, loop, 1) == {0} for loop in others)
+    assert looked_at > 5
+
+
+def kinds(place: Place, iterator: str) -> list[tuple[Kind, int, int]]:
+    return [(cut.kind, cut.points, cut.extent) for cut in place.cuts[iterator]]
+
+
+def test_tiles_across_time_move_with_time() -> None:
+    program, tree = compiled(JACOBI)
+    found = places(program, tree.body)
+    assert set(found) == {"S1", "S2"}
+    for place in found.values():
+        assert place.band == ("i", "j") and place.moving
+        (block, step) = place.times["t"]
+        assert block.points > 1 and step.points == 1
+        assert any(kind is Kind.GROUP and points > 1 for kind, points, _ in kinds(place, "i"))
+
+
+def explained(case: Case) -> LoopExplanation:
+    return explain_loops(LOOPS / f"{case[0]}.c", Reading(), dict(case[1]), choose("native", threads=2))
+
+
+def test_the_schedule_stands_beside_each_loop() -> None:
+    text = str(explained(ATAX))
+    assert "kernel on native" in text and "n = 1900" in text
+    line = text.splitlines().index(next(t for t in text.splitlines() if "for (int r" in t))
+    assert "S3: band (r, c); in blocks of 16" in text.splitlines()[line + 1]
+    assert "fused in blocks of 16 rows along r" in text
+
+
+def test_why_a_loop_is_not_tiled_is_said() -> None:
+    small = ("jacobi-2d", (("steps", 10), ("n", 40)))
+    assert "loop over t: not in tiles across time, for they would take more than 80%" in str(explained(small))
+    assert "loop over t: blocks of" in str(explained(JACOBI))
+    steps = ("seidel-2d", (("steps", 4), ("n", 40)))
+    assert "no wavefront on 2 threads" in str(explained(steps))
+
+
+def test_the_document_has_a_schedule_for_each_loop() -> None:
+    document = explained(ATAX).json()
+    assert isinstance(document, dict)
+    assert document["parameters"] == {"n": 1900, "m": 2100} and document["reasons"]
+    by_line: Mapping[int, Any] = {loop["line"]: loop["schedule"] for loop in document["loops"]}
+    (inner,) = by_line[13]
+    assert inner["node"] == "S3" and inner["band"] == ["r", "c"] and not inner["moving"]
+    assert inner["loops"][-1]["kind"] == "vector"
+    assert [entry["node"] for entry in by_line[11]] == ["S3", "S4"]
+
+
+def test_the_command_says_it_for_given_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(LOOPS / "gemm.c")
+    assert run(["explain", file]) == 0
+    assert "band" not in capsys.readouterr().out
+    assert run(["explain", file, "--param", "n=40", "--param", "m=40", "--param", "k=40"]) == 0
+    assert "S2: band (r, q, c)" in capsys.readouterr().out
