@@ -106,8 +106,8 @@ ff44_orders M=32 N=16                     | H     H     X     E
 ff44_south_west M=32 N=16                 | H     H     X     E
 ff44_sparse_output M=32 N=16              | H     H     X     E
 ff44_sparse_output M=30 N=13              | H     H     X     E
-ff44_stored M=32 N=16                     | -     -     -     -
-ff44_stored M=32 N=16 T=float32           | -     -     -     -
+ff44_stored M=32 N=16                     | H     H     X     E
+ff44_stored M=32 N=16 T=float32           | H     H     X     E
 ff44_two_columns M=32 N=16                | H     H     X     E
 ff44_two_sides M=32 N=16                  | HH    HH    XX    EE
 ff45 M=32 N=16                            | H     H     X     E
