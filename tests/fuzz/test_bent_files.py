@@ -19,6 +19,10 @@ def test_bent_files(tmp_path: Path) -> None:
     assert faults(range(150), tmp_path) == []
 
 
+def test_a_view_of_nothing_is_refused(tmp_path: Path) -> None:
+    assert run(2949, tmp_path) == "model-inexpressible"
+
+
 @pytest.mark.slow
 @pytest.mark.ci
 def test_many_bent_files(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class _Memory:
             self.same[result] = places[0]
             yield from self._written(places[0], result)
             return
-        if base in _WRITTEN_BACK and places[:1] == places and places[0] in self.roots and _single(node):
+        if base in _WRITTEN_BACK and len(places) == 1 and places[0] in self.roots and _single(node):
             (name,) = node.outputs
             self.roots[name] = self.roots[places[0]]
             self.views[name] = replace(given, inputs=places)
