@@ -317,7 +317,7 @@ class Emitter:
             box = straighten(line, context)
         except NoBox:
             return None
-        name = fresh(_time_name(statements, plane), parameter_names(context))
+        name = fresh(_time_name(statements, plane), {*parameter_names(context), *self.used})
         shift = isl.Map.from_multi_aff(box.coordinates).reverse()
         points = reduce(isl.UnionMap.union, (isl.UnionMap.from_map(v.apply_range(shift)) for v in values))
         known = bind_range(isl.Map.from_range(box.rectangle()), [name])
@@ -331,7 +331,7 @@ class Emitter:
             for s in statements
         ]
         line = reduce(isl.Set.union, (v.range() for v in values)).coalesce()
-        name = fresh(_time_name(statements, plan.time), parameter_names(place.context))
+        name = fresh(_time_name(statements, plan.time), {*parameter_names(place.context), *self.used})
         return self._loop(line, name, plan.body, (*place.times, (plan.time, name)), place)
 
     def _blocks(self, plan: Blocks, place: Place) -> tuple[HostNode, ...]:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.ir.host import Assignment, Nest
-from polyloom.ir.naming import fresh_all
+from polyloom.ir.naming import fresh, fresh_all
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.loops.generate import CodeBuilder
-from polyloom.polyhedra.loops.tree import IntExpression, Tree
+from polyloom.polyhedra.loops.tree import IntExpression, Tree, iterators_in, rename_iterator
 from polyloom.scop.lowering.views import Frame
 from polyloom.scop.model import ScopStatement
 
@@ -64,11 +64,22 @@ def nest_of(
         name=name,
         iterators=tuple(p.name for p in parallel),
         extents=tuple(p.extent for p in parallel),
-        body=tree,
+        body=_beside(tree, {a.array for s in statements for a in (s.target, *s.reads)}, taken),
         assignments=tuple(assignment(statement, taken) for statement in statements),
         private=(),
         span=span,
     )
+
+
+def _beside(tree: Tree, arrays: set[str], taken: set[str]) -> Tree:
+    """Return loops none of whose iterators has the name of an array: isl calls them ``c1``, ``c3``, ..."""
+    used = {*arrays, *taken, *iterators_in(tree)}
+    for iterator in dict.fromkeys(iterators_in(tree)):
+        if iterator in arrays:
+            name = fresh(iterator, used)
+            used.add(name)
+            tree = rename_iterator(tree, iterator, name)
+    return tree
 
 
 def assignment(statement: ScopStatement, taken: set[str]) -> Assignment:
