@@ -278,6 +278,8 @@ def normalisation(g: Growing) -> str:
             axis = some_axis(r, len(shape))
             own = shape[axis % len(shape) :]
             more = [g.weights(*own)] if r.random() < 0.5 else []
+            if g.opset < 17:
+                raise Impossible
             return g.add("LayerNormalization", x, g.weights(*own), *more, axis=axis)
         case 3:
             return g.add("LRN", g.add("Tanh", x), size=int(r.integers(1, 6)), alpha=0.3)
@@ -289,13 +291,15 @@ def resize(g: Growing) -> str:
     r, x = g.r, g.image()
     rank = len(g.shape(x))
     mode = pick(r, "nearest", "nearest", "linear", "cubic") if rank == 4 else "nearest"
+    scales = [1, 1, *(float(pick(r, 0.5, 1, 1.5, 2, 2, 3)) for _ in range(rank - 2))]
+    # of what corners are where a size is cut off, onnxruntime has another idea than onnx
+    whole = all(float(n * s).is_integer() for n, s in zip(g.shape(x), scales, strict=True))
     given = {
         "mode": mode,
-        "coordinate_transformation_mode": pick(r, "half_pixel", "align_corners", "asymmetric"),
+        "coordinate_transformation_mode": pick(r, "half_pixel", "asymmetric", *["align_corners"] * whole),
     }
     if mode == "nearest":
         given["nearest_mode"] = pick(r, "round_prefer_floor", "floor", "ceil")
-    scales = [1, 1, *(float(pick(r, 0.5, 1, 1.5, 2, 2, 3)) for _ in range(rank - 2))]
     return g.add("Resize", x, "", g.constant(np.asarray(scales, "float32")), **given)
 
 

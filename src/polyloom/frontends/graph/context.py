@@ -36,6 +36,8 @@ class Context:
 
     ATTRIBUTE: ClassVar[str] = "attribute"
     """What messages call an attribute."""
+    NUMBERS: ClassVar[type[np.floating[Any]]] = np.float32
+    """The type of attributes that are numbers in ONNX's and TensorFlow's files, and so of their defaults."""
 
     b: Builder
     node: Node
@@ -159,8 +161,8 @@ class Context:
         return bool(self.attribute(name, default))
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Return an attribute that is a number."""
-        found = self.attribute(name, default)
+        """Return an attribute that is a number; a default as the format's type of attributes has it."""
+        found = self.attribute(name, None if default is None else float(self.NUMBERS(default)))
         if not isinstance(found, int | float):
             raise Refused(f"{self.ATTRIBUTE} `{name}` is no number")
         return float(found)

@@ -41,6 +41,7 @@ class Call(Context):
     """A node whose attributes are its arguments, of which some are tensors: inputs by their names."""
 
     ATTRIBUTE: ClassVar[str] = "the argument"
+    NUMBERS: ClassVar[type[np.floating[Any]]] = np.float64
 
     @property
     def arguments(self) -> Mapping[str, Any]:
