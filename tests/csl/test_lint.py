@@ -242,6 +242,17 @@ BROKEN: list[tuple[str, str, str, dict[str, str]]] = [
     ),
     ("csl-async-missing", "wse2", "error", {"body": "@fmovs(da, received, .{ .activate = id });"}),
     ("csl-fmac-scalar", "wse2", "error", {"body": "@fmacs(da, da, db, db);"}),
+    ("csl-suffix", "wse2", "error", {"body": "@fmovh(da, 1.0);"}),
+    ("csl-suffix", "wse2", "error", {"body": "@faddh(da, da, db);"}),
+    (
+        "csl-suffix",
+        "wse3",
+        "error",
+        {
+            "top": "var w: [4]u32; const dw = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> w[i] });",
+            "body": "@fadds(dw, dw, da);",
+        },
+    ),
     ("csl-index", "wse2", "warning", {"body": "@fmovs(da, db, .{ .index = 3 });"}),
     (
         "csl-index",
@@ -478,6 +489,15 @@ OBEYS: list[tuple[str, str, dict[str, str]]] = [
     ("csl-async-two", "wse2", {"body": "@fmovs(da, received, .{ .async = true, .unblock = id });"}),
     ("csl-async-missing", "wse2", {"body": "@fmovs(da, received, .{ .async = true, .activate = id });"}),
     ("csl-fmac-scalar", "wse2", {"body": "@fmacs(da, da, db, b[0]);"}),
+    (
+        "csl-suffix",
+        "wse2",
+        {
+            "top": "var w: [4]u32; const dw = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> w[i] });"
+            "var hf: [4]f16; const dh = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> hf[i] });",
+            "body": "@fmovs(dw, da); @fh2s(da, dh); @faddh(dh, dh, 1.0);",
+        },
+    ),
     (
         "csl-index",
         "wse2",

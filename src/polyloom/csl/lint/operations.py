@@ -17,6 +17,16 @@ FMACS = frozenset({"fmach", "fmacs", "fmachs"})
 _REGISTERS = (types.DSR_DEST, types.DSR_SRC0, types.DSR_SRC1)
 
 
+_FLOATS = {
+    f"f{name}{suffix}": bits
+    for name in ("abs", "add", "mac", "max", "mov", "mul", "neg", "sub")
+    for suffix, bits in (("h", 16), ("s", 32))
+}
+"""How many bits the elements of an operation on floats have. Conversions are not among them."""
+_MOVES = frozenset({"fmovh", "fmovs"})
+"""They move integers too: the vendor's examples move words of any kind by ``@fmovs``."""
+
+
 Operation = tuple[tree.Builtin, list[tree.Expression], "Options", Scope]
 """A builtin on descriptors, its operands and its options."""
 
@@ -136,6 +146,25 @@ def scalars(subject: Subject) -> Iterator[Diagnostic]:
                 notes=["the machine multiplies a vector by one number"],
                 helps=["multiply first and add then, or loop over the numbers with `@map`"],
             )
+
+
+def suffixes(subject: Subject) -> Iterator[Diagnostic]:
+    """R45: floats in memory have the size that an operation's name ends with; arithmetic has no integers."""
+    for node, operands, _, scope in _dsd_operations(subject):
+        bits = _FLOATS.get(node.name)
+        for operand in operands if bits else ():
+            found = value_of(operand, scope)
+            element = found.element if isinstance(found, values.MemoryDsd) else None
+            is_other = isinstance(element, types.Float) and element.bits != bits
+            if is_other or (isinstance(element, types.Integer) and node.name not in _MOVES):
+                yield error(
+                    "csl-suffix",
+                    f"`@{node.name}` has an operand over elements of type `{element}`",
+                    operand.span,
+                    notes=[f"its elements are floats of {bits} bits"],
+                    helps=["take the operation for this type, or one that converts: `@fh2s`, `@fs2h`"],
+                )
+                break
 
 
 def indices(subject: Subject) -> Iterator[Diagnostic]:
