@@ -253,6 +253,12 @@ BROKEN: list[tuple[str, str, str, dict[str, str]]] = [
             "body": "@fadds(dw, dw, da);",
         },
     ),
+    (
+        "csl-call-array",
+        "wse2",
+        "error",
+        {"top": "fn third(x: [16]f32) f32 { return x[2]; }", "body": "b[0] = third(a);"},
+    ),
     ("csl-index", "wse2", "warning", {"body": "@fmovs(da, db, .{ .index = 3 });"}),
     (
         "csl-index",
@@ -489,6 +495,15 @@ OBEYS: list[tuple[str, str, dict[str, str]]] = [
     ("csl-async-two", "wse2", {"body": "@fmovs(da, received, .{ .async = true, .unblock = id });"}),
     ("csl-async-missing", "wse2", {"body": "@fmovs(da, received, .{ .async = true, .activate = id });"}),
     ("csl-fmac-scalar", "wse2", {"body": "@fmacs(da, da, db, b[0]);"}),
+    (
+        "csl-call-array",
+        "wse2",
+        {
+            "top": "const c = [2]f32 { 1.0, 2.0 }; fn second(x: [2]f32) f32 { return x[1]; }"
+            "fn third(x: *[16]f32) f32 { return (x.*)[2]; }",
+            "body": "b[0] = third(&a) + second(c);",
+        },
+    ),
     (
         "csl-suffix",
         "wse2",

@@ -28,7 +28,7 @@ _LOOKS = (
     *(queues.initialised_once, queues.initialised_before_use, queues.memcpy_queues),
     *(exports.names_match, exports.pointers, exports.stream_is_unblocked),
     *(operations.kinds, operations.options, operations.scalars, operations.suffixes),
-    *(operations.indices, operations.extents),
+    *(operations.array_arguments, operations.indices, operations.extents),
     *(operations.registers, operations.maps, operations.narrow_loops),
     *(memory.ranges, memory.elements, memory.fifos, memory.memcpy_registers, memory.room),
     *(memory.many_programs, memory.vectors, memory.banks),

@@ -8,7 +8,7 @@ from math import prod
 from polyloom.csl import types, values
 from polyloom.csl.comptime import DSD_OPERATIONS, Scope, fields_of
 from polyloom.csl.comptime.faults import NotComptime
-from polyloom.csl.lint.bodies import loops, operations, type_of, value_of
+from polyloom.csl.lint.bodies import loops, operations, parts, type_of, value_of
 from polyloom.csl.lint.subject import Subject
 from polyloom.csl.syntax import tree
 from polyloom.diagnostics import Diagnostic, PolyloomError, error, remark, warning
@@ -165,6 +165,20 @@ def suffixes(subject: Subject) -> Iterator[Diagnostic]:
                     helps=["take the operation for this type, or one that converts: `@fh2s`, `@fs2h`"],
                 )
                 break
+
+
+def array_arguments(subject: Subject) -> Iterator[Diagnostic]:
+    """R47: a function that runs gets no array, but a pointer to one."""
+    for program in subject.programs:
+        for node, scope in parts(program):
+            for given in node.arguments if isinstance(node, tree.Call) else ():
+                if isinstance(type_of(given, scope), types.Array) and value_of(given, scope) is None:
+                    yield error(
+                        "csl-call-array",
+                        "a function gets an array as an argument when it runs",
+                        given.span,
+                        helps=["let it take a pointer: `x: *[4]f32`, called with `&a`"],
+                    )
 
 
 def indices(subject: Subject) -> Iterator[Diagnostic]:
