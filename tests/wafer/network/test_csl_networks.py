@@ -20,7 +20,7 @@ from polyloom.wafer.csl_output.limits import machine_for
 from polyloom.wafer.network.csl_output.project import network_files
 from polyloom.wafer.network.program import NetworkProgram
 from polyloom.wafer.network.run import simulate_network
-from wafer.network.networks import ALONE, MAPS, MLP, TRAINED
+from wafer.network.networks import ALONE, MAPS, MLP, RESIDUAL, TRAINED
 
 Arrays = Mapping[str, np.ndarray]
 CNN = Path(__file__).parents[3] / "examples" / "models" / "cnn.onnx"
@@ -77,6 +77,15 @@ def test_a_state_is_what_came_of_the_sample_before(tmp_path: Path) -> None:
     inputs = {name: rng.integers(-3, 4, shape).astype(np.float16) for name, shape in shapes.items()}
     network = compile_one_wafer(TRAINED, machine=machine_for("wse3"), maps=ALONE, state={"W": "V"})
     agree(network, inputs, 5, tmp_path / "p", "wse3")
+
+
+@pytest.mark.ci
+@pytest.mark.slow
+def test_a_tensor_that_two_layers_take(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    shapes = {"W1": (8, 8), "W2": (8, 8), "x": (3, 8)}
+    inputs = {name: rng.normal(size=shape).astype(np.float16) for name, shape in shapes.items()}
+    agree(compile_one_wafer(RESIDUAL, machine=machine_for("wse2")), inputs, 3, tmp_path / "p", "wse2")
 
 
 @pytest.mark.slow
