@@ -26,7 +26,7 @@ INTERNAL = 70
 VERBS = {
     "show": "What was understood of a source.",
     "explain": "Every stage of the wafer back end, with its sets, and why.",
-    "compile": "C or CSL for every PE, or a C program whose loops run on OpenCL.",
+    "compile": "C or CSL for every PE, or a C program whose loops are parallel C, OpenCL or CUDA.",
     "simulate": "Run the compiled code on a simulated wafer.",
     "run": "Run a layer, a model or a C function on the processor, or an OpenCL device.",
     "tune": "Search for the fastest schedules of a program on a device.",
@@ -56,6 +56,13 @@ EXAMPLES = {
     "bench": ("bench program.c --param n=1000",),
     "report": ("report A.html B.html -o both.html",),
     "trace": ("trace model.onnx --inputs I.npz --compare R.npz",),
+    "devices": ("devices", "devices --json"),
+    "check": ("check layout.csl --arch wse3 --params=width:4,size:16",),
+    "cslc": ("cslc layout.csl --arch=wse3 --fabric-dims=11,6 --fabric-offsets=4,1 --memcpy -o out",),
+    "cs-python": ("cs-python run.py --name out", "cs-python --summary --report R.html run.py --name out"),
+    "csl-test": ("csl-test sdk-examples --jobs 2", "csl-test sdk-examples --only gemv --show"),
+    "examples": ("examples", "examples -o examples"),
+    "docs": ("docs", "docs models"),
 }
 """Of each verb, under its help."""
 
