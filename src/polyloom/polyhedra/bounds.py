@@ -7,6 +7,7 @@ parameters: ``{ ff[8 PE_Y, index] : K }``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import reduce
 
 import islpy as isl
 
@@ -78,9 +79,45 @@ def integer_bounds(points: isl.Set) -> tuple[tuple[int, int], ...]:
     """
     values = points.project_out(_DIM.param, 0, points.dim(_DIM.param))
     return tuple(
-        (_integer(values.dim_min_val(k)), _integer(values.dim_max_val(k)))
+        (_integer(least_coordinate(values, k)), _integer(greatest_coordinate(values, k)))
         for k in range(values.dim(_DIM.set))
     )
+
+
+def least_coordinate(points: isl.Set, k: int) -> isl.Val:
+    """Return the smallest value of dimension ``k``, over all parameters.
+
+    It is -infinity where the set is unbounded, NaN where it is empty.
+    """
+    return _over_disjuncts(points, lambda part: part.dim_min_val(k), isl.Val.min)
+
+
+def greatest_coordinate(points: isl.Set, k: int) -> isl.Val:
+    """Return the largest value of dimension ``k``, over all parameters: infinity, or NaN, as above."""
+    return _over_disjuncts(points, lambda part: part.dim_max_val(k), isl.Val.max)
+
+
+def least_value(points: isl.Set, value: isl.Aff) -> isl.Val:
+    """Return the smallest value of an affine expression over all parameters."""
+    return _over_disjuncts(points, lambda part: part.min_val(value), isl.Val.min)
+
+
+def greatest_value(points: isl.Set, value: isl.Aff) -> isl.Val:
+    """Return the largest value of an affine expression over all parameters."""
+    return _over_disjuncts(points, lambda part: part.max_val(value), isl.Val.max)
+
+
+def _over_disjuncts(
+    points: isl.Set, asked: Callable[[isl.Set], isl.Val], better: Callable[[isl.Val, isl.Val], isl.Val]
+) -> isl.Val:
+    """Each disjunct is asked for itself.
+
+    isl asks them all, but where the first is empty and it has not noticed, it compares the others with 0:
+    the least value of 1 <= x <= 3 may come out as 0.
+    """
+    answers = [asked(part.to_set()) for part in points.get_basic_sets()]
+    known = [answer for answer in answers if not answer.is_nan()]  # NaN: the disjunct is empty
+    return reduce(better, known) if known else isl.Val.nan(points.get_ctx())
 
 
 def _integer(value: isl.Val) -> int:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import greatest_value, least_coordinate, least_value
+
 _DIM = isl.dim_type
 
 
@@ -90,7 +92,7 @@ def _implied_interval(points: isl.Set, k: int) -> tuple[isl.Aff, int] | None:
     offset = _through_smallest(line)
     if offset is None:
         return None
-    nearest, largest = line.min_val(_from_bound(offset)), _largest(line, _from_bound(offset))
+    nearest, largest = least_value(line, _from_bound(offset)), _largest(line, _from_bound(offset))
     if largest is None or not nearest.is_int():
         return None
     low = int(nearest.to_python())
@@ -125,7 +127,7 @@ def _smallest_at(line: isl.Set, parameters: isl.Point) -> int:
     here = line
     for p in range(line.dim(_DIM.param)):
         here = here.fix_val(_DIM.param, p, parameters.get_coordinate_val(_DIM.param, p))
-    return int(here.dim_min_val(0).to_python())
+    return int(least_coordinate(here, 0).to_python())
 
 
 def _project_onto(points: isl.Set, k: int) -> isl.Set:
@@ -188,13 +190,13 @@ def _from_bound(bound: isl.Aff) -> isl.Aff:
 
 
 def _largest(line: isl.Set, distance: isl.Aff) -> int | None:
-    value = line.max_val(distance)
+    value = greatest_value(line, distance)
     return int(value.to_python()) if value.is_int() else None
 
 
 def _nearest(line: isl.Set, distance: isl.Aff) -> int:
     """Return the smallest distance, where there is a largest one of points that are below a bound."""
-    return int(line.min_val(distance).to_python())
+    return int(least_value(line, distance).to_python())
 
 
 def _interval(space: isl.Space, k: int, offset: isl.Aff, size: int) -> isl.Set:

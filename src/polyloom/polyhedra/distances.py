@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import least_value
 from polyloom.polyhedra.effort import at_most
 from polyloom.polyhedra.loops.tree import IntExpression, linear_terms
 
@@ -45,7 +46,7 @@ def least_distance(first: Touch, second: Touch, d: int, e: int) -> int | None:
         pairs = isl.Set(f"{{ [{', '.join(names)}] : {constraints or 'true'} }}")
         if pairs.is_empty():
             return None
-        return int(pairs.min_val(isl.Aff(f"{{ [{', '.join(names)}] -> [y{e} - x{d}] }}")).to_python())
+        return int(least_value(pairs, isl.Aff(f"{{ [{', '.join(names)}] -> [y{e} - x{d}] }}")).to_python())
 
 
 def _box(letter: str, touch: Touch) -> Iterator[str]:

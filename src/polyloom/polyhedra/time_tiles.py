@@ -20,6 +20,7 @@ from functools import reduce
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import greatest_value, least_value
 from polyloom.polyhedra.loops.scope import Scope
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
@@ -215,7 +216,7 @@ def distances(found: Sequence[Meeting]) -> list[Apart] | None:
             if here.is_empty():
                 continue
             row = isl.Aff.var_on_domain(isl.LocalSpace.from_space(here.get_space()), _DIM.set, 1)
-            ends = here.min_val(row), here.max_val(row)
+            ends = least_value(here, row), greatest_value(here, row)
             if not all(end.is_int() for end in ends) or (each.source == each.sink and steps == 0):
                 return None
             least, most = (int(end.to_python()) for end in ends)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
 from polyloom.polyhedra.loops.scope import Scope
 from polyloom.polyhedra.loops.tree import IntExpression, Name
 
@@ -45,7 +46,7 @@ def outlines(
         if found.is_empty():
             return ()
         if most:
-            found = found.upper_bound_val(_DIM.set, k, found.dim_min_val(k).add(most - 1))
+            found = found.upper_bound_val(_DIM.set, k, least_coordinate(found, k).add(most - 1))
     values: list[tuple[int, ...]] = []
     tiles = found.project_out(_DIM.set, len(tile), 2)
     tiles.foreach_point(lambda at: values.append(_coordinates(at, len(tile))))
@@ -74,4 +75,4 @@ def _outline(found: isl.Set, tile: tuple[int, ...]) -> Outline:
 
 
 def _ends(points: isl.Set, k: int) -> tuple[int, int]:
-    return int(points.dim_min_val(k).to_python()), int(points.dim_max_val(k).to_python())
+    return int(least_coordinate(points, k).to_python()), int(greatest_coordinate(points, k).to_python())

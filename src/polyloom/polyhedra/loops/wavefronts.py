@@ -15,6 +15,7 @@ from functools import reduce
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import greatest_value, least_value
 from polyloom.polyhedra.loops.accesses import Elements, NotKnown
 from polyloom.polyhedra.loops.scope import Scope
 from polyloom.polyhedra.loops.tree import Name
@@ -66,7 +67,7 @@ def extent(scope: Scope, of_steps: int, of_rows: int) -> tuple[int, int]:
     value = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(scope.points.get_space()))
     for k, factor in enumerate((of_steps, of_rows)):
         value = value.set_coefficient_val(_DIM.in_, k, isl.Val(factor))
-    ends = scope.points.min_val(value), scope.points.max_val(value)
+    ends = least_value(scope.points, value), greatest_value(scope.points, value)
     if not all(end.is_int() for end in ends):
         raise NotKnown("where rows end")
     least, largest = (int(end.to_python()) for end in ends)
@@ -99,7 +100,7 @@ def _box(points: isl.Set, first: int) -> int:
     count = 1
     for k in range(first, points.dim(_DIM.set)):
         at = isl.Aff.var_on_domain(isl.LocalSpace.from_space(points.get_space()), _DIM.set, k)
-        ends = points.min_val(at), points.max_val(at)
+        ends = least_value(points, at), greatest_value(points, at)
         if all(end.is_int() for end in ends):
             least, largest = (int(end.to_python()) for end in ends)
             count *= largest - least + 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import greatest_coordinate
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.model import Scop
 
@@ -67,7 +68,7 @@ def shared_loops(entries: Mapping[str, Entries], names: Sequence[str]) -> int:
 
 def last_position(scop: Scop) -> int:
     """Return the largest value of the first schedule dimension."""
-    return int(isl.Set.from_union_set(scop.schedule.range()).dim_max_val(0).to_python())
+    return int(greatest_coordinate(isl.Set.from_union_set(scop.schedule.range()), 0).to_python())
 
 
 def direction(scop: Scop, statement: str, k: int) -> int:

@@ -34,6 +34,7 @@ from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import CombineOperator, Index, MdHom, Order
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.bounds import least_coordinate
 from polyloom.scop.lowering.conditional_stores import stores_where_asked_only
 from polyloom.scop.lowering.md_homs import hom
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement
@@ -164,7 +165,7 @@ def _firsts(inner: ScopStatement, depth: int) -> dict[int, int] | None:
     """Return the first value of each dimension from ``depth`` on, if it is the same number everywhere."""
     result = {}
     for k in range(depth, len(inner.iterators)):
-        least = inner.domain.dim_min_val(k)
+        least = least_coordinate(inner.domain, k)
         if not least.is_int():
             return None
         result[k] = int(least.to_python())

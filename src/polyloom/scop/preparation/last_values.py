@@ -33,6 +33,7 @@ from polyloom.ir.naming import fresh
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.bounds import greatest_coordinate
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.dependence.nesting import direction, schedules, shared_loops
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
@@ -163,7 +164,9 @@ def _around(scop: Scop, name: str, before: ScopStatement, after: ScopStatement) 
     maps = maps_of(scop.schedule)
     length = maps[0].dim(_DIM.out)
     own = next(m for m in maps if m.get_tuple_name(_DIM.in_) == name)
-    first = int(isl.Set.from_union_set(isl.UnionMap.from_map(own).range()).dim_max_val(0).to_python())
+    first = int(
+        greatest_coordinate(isl.Set.from_union_set(isl.UnionMap.from_map(own).range()), 0).to_python()
+    )
     moved = ", ".join(f"t{k}" for k in range(length))
     room = isl.Map(f"{{ [{moved}] -> [3 * t0, {', '.join(f't{k}' for k in range(1, length))}] }}")
     found = [m.apply_range(room) for m in maps]

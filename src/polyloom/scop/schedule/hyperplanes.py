@@ -13,6 +13,7 @@ from itertools import combinations, islice
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import greatest_value, least_value
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.lattice import column_echelon
 from polyloom.scop.dependence.dependences import maps_of
@@ -46,13 +47,15 @@ class Edge:
 
     def least(self, from_: Row, to: Row) -> int | None:
         """Return the smallest ``to(y) - from(x)``; None where it has no bound."""
-        value = self.pairs.min_val(self._distance(from_, to))
+        value = least_value(self.pairs, self._distance(from_, to))
         return int(value.to_python()) if value.is_int() else None
 
     def all_zero(self, from_: Row, to: Row) -> bool:
         """Whether ``to(y) = from(x)`` for all pairs."""
         distance = self._distance(from_, to)
-        return bool(self.pairs.min_val(distance).is_zero()) and bool(self.pairs.max_val(distance).is_zero())
+        return bool(least_value(self.pairs, distance).is_zero()) and bool(
+            greatest_value(self.pairs, distance).is_zero()
+        )
 
     def within(self, from_: Row, to: Row) -> Edge | None:
         """Return the part with ``to(y) = from(x)``; None where there is none."""

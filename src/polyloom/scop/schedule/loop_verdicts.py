@@ -13,6 +13,7 @@ from itertools import takewhile
 import islpy as isl
 
 from polyloom.diagnostics import Span
+from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
 from polyloom.scop.dependence.dependences import Dependence, Dependences, Kind
 from polyloom.scop.dependence.nesting import Entries, schedules
 from polyloom.scop.dependence.reductions import Update
@@ -279,7 +280,7 @@ def _distance(loop: SourceLoop, edge: Dependence, relation: isl.Map) -> tuple[st
 
 
 def _along(apart: isl.Set, k: int) -> str:
-    least, most = apart.dim_min_val(k), apart.dim_max_val(k)
+    least, most = least_coordinate(apart, k), greatest_coordinate(apart, k)
     if least.is_int() and most.is_int() and least.eq(most):
         return str(least)
     if least.is_pos():
@@ -313,7 +314,7 @@ def _first_point(pairs: isl.Set) -> isl.Point:
     for k in range(pairs.dim(_DIM.param)):
         pairs = pairs.fix_val(_DIM.param, k, sample.get_coordinate_val(_DIM.param, k))
     for k in range(pairs.dim(_DIM.set)):
-        least = pairs.dim_min_val(k)
+        least = least_coordinate(pairs, k)
         lower = pairs.fix_val(_DIM.set, k, least) if least.is_int() else pairs
         pairs = pairs if lower.is_empty() else lower
     return pairs.sample_point()

@@ -15,6 +15,7 @@ import islpy as isl
 
 from polyloom.ir.expressions import Read
 from polyloom.polyhedra.binding import PE_PARAMETERS
+from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
 from polyloom.polyhedra.functions import coefficients
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape
@@ -134,7 +135,7 @@ def _at_sample(known: isl.Set, parameters: Sequence[int]) -> isl.Set:
 def _bounds_of(known: isl.Set, p: int) -> tuple[int, int]:
     line = isl.Set.from_params(known).insert_dims(_DIM.set, 0, 1)
     line = line.equate(_DIM.set, 0, _DIM.param, p).project_out(_DIM.param, 0, known.dim(_DIM.param))
-    return int(line.dim_min_val(0).to_python()), int(line.dim_max_val(0).to_python())
+    return int(least_coordinate(line, 0).to_python()), int(greatest_coordinate(line, 0).to_python())
 
 
 def _start_of(analysis: SimdAnalysis, access: isl.MultiAff) -> tuple[isl.PwAff, ...]:
@@ -157,4 +158,4 @@ def _only_value(function: isl.PwAff, parameters: isl.Set) -> int | None:
     here = isl.Set.from_pw_aff(function.intersect_params(parameters))
     if here.is_empty():
         return None
-    return int(here.dim_min_val(0).to_python())
+    return int(least_coordinate(here, 0).to_python())

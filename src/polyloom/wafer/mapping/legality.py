@@ -14,6 +14,7 @@ from polyloom.ir.host import Buffer
 from polyloom.ir.program import Program
 from polyloom.ir.relations import element_set, instance_set
 from polyloom.ir.statements import Statement
+from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
 from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.mapping.grid import Grid, Side
@@ -148,7 +149,7 @@ def _order_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> I
         yield error("map-port-order", f"an index of `{name}` has no bounds", mapping.span(key), helps=helps)
         return
     for k in range(index.dim(isl.dim_type.set)):
-        low = index.dim_min_val(k)
+        low = least_coordinate(index, k)
         if low.is_neg():
             helps = ["indices count from 0: add a constant"]
             yield error("map-port-order", f"an index of `{name}` is negative", mapping.span(key), helps=helps)
@@ -158,7 +159,9 @@ def _order_faults(mapping: Mapping, key: str, name: str, schedule: isl.Map) -> I
 
 def _sparse_faults(mapping: Mapping, key: str, name: str, index: isl.Set) -> Iterator[Diagnostic]:
     """Check what has 16 bits: an element's index, and a PE's counters of chunks."""
-    *outer, innermost = (index.dim_max_val(k).to_python() for k in range(index.dim(isl.dim_type.set)))
+    *outer, innermost = (
+        greatest_coordinate(index, k).to_python() for k in range(index.dim(isl.dim_type.set))
+    )
     if innermost > MAX_INDEX:
         yield error(
             "map-port-order",

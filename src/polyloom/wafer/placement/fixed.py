@@ -6,6 +6,7 @@ import islpy as isl
 
 from polyloom.ir.host import Index
 from polyloom.ir.statements import Statement
+from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile
 
 _DIM = isl.dim_type
@@ -20,8 +21,8 @@ def place_of(statement: Statement, relation: isl.Map) -> Place:
 
 
 def _coordinate(statement: Statement, positions: isl.Map) -> Coordinate:
-    last = int(positions.range().dim_max_val(0).to_python())
-    if last == 0 or int(positions.range().dim_min_val(0).to_python()) == last:
+    last = int(greatest_coordinate(positions.range(), 0).to_python())
+    if last == 0 or int(least_coordinate(positions.range(), 0).to_python()) == last:
         return Coordinate((), last)
     for k in range(len(statement.domain)):
         tile = _tile_of(statement, k, positions)
@@ -35,7 +36,7 @@ def _tile_of(statement: Statement, k: int, positions: isl.Map) -> Tile | None:
     first = positions.intersect_range(isl.Set("{ [0] }"))
     if first.is_empty():
         return None
-    size = 1 + int(first.domain().dim_max_val(k).to_python())
+    size = 1 + int(greatest_coordinate(first.domain(), k).to_python())
     names = ", ".join(f"i{n}" for n in range(len(statement.domain)))
     expected = isl.Map(f"{{ {statement.name}[{names}] -> [i{k}//{size}] }}").intersect_domain(
         positions.domain()

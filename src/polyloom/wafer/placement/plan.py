@@ -11,6 +11,7 @@ import islpy as isl
 
 from polyloom.diagnostics import Source
 from polyloom.ir.program import Program
+from polyloom.polyhedra.bounds import greatest_coordinate
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.mapping.reader import Given
@@ -246,6 +247,6 @@ def fixed_extent(placement: Mapping[str, isl.Map]) -> tuple[int, int]:
     width = height = 1
     for relation in placement.values():
         pes = relation.range()
-        width = max(width, 1 + pes.dim_max_val(0).to_python())
-        height = max(height, 1 + pes.dim_max_val(1).to_python())
+        width = max(width, 1 + greatest_coordinate(pes, 0).to_python())
+        height = max(height, 1 + greatest_coordinate(pes, 1).to_python())
     return width, height

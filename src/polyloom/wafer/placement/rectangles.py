@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.mapping.reader import Given
@@ -46,12 +47,12 @@ def _reaching(schedule: isl.Map, width: int, height: int) -> tuple[int, int]:
     for wanted in (isl.Set("{ PE[x, -1] }"), isl.Set("{ PE[-1, y] }")):
         here = pes.intersect(wanted.intersect(isl.Set("{ PE[x, y] : x >= 0 or y >= 0 }")))
         if not here.is_empty():
-            width = max(width, 1 + here.dim_max_val(0).to_python())
-            height = max(height, 1 + here.dim_max_val(1).to_python())
+            width = max(width, 1 + greatest_coordinate(here, 0).to_python())
+            height = max(height, 1 + greatest_coordinate(here, 1).to_python())
     if not east.is_empty():
-        x, y = east.dim_max_val(0).to_python(), east.dim_max_val(1).to_python()
-        if east.dim_min_val(0).to_python() == x and x >= width:
+        x, y = greatest_coordinate(east, 0).to_python(), greatest_coordinate(east, 1).to_python()
+        if least_coordinate(east, 0).to_python() == x and x >= width:
             width = x
-        elif east.dim_min_val(1).to_python() == y and y >= height:
+        elif least_coordinate(east, 1).to_python() == y and y >= height:
             height = y
     return width, height

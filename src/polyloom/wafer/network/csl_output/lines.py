@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import greatest_coordinate
 from polyloom.polyhedra.loops.generate import IntExpression, Number
 from polyloom.wafer.csl_output.layout import Routed, Tile, color_text, port_color
 from polyloom.wafer.mapping.grid import Side
@@ -68,7 +69,7 @@ class _Line:
         self.ports = self._ports_at(line.depth)
         self.low, self.high = (self._at(position) for position in (line.low, line.high))
         first = line.group.color.intersect_domain(isl.Set(f"{{ port[{line.low}] }}")).range()
-        self.unused = own.text(Number(first.dim_max_val(0).to_python()))
+        self.unused = own.text(Number(greatest_coordinate(first, 0).to_python()))
         self.outer, self.inner = line.side.value, line.side.opposite.value
         self.onward, self.back = ("east", "west") if line.is_row else ("south", "north")
         self.coming = "west" if line.is_row else "north"

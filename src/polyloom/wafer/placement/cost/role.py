@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import islpy as isl
 
 from polyloom.polyhedra.binding import PE_PARAMETERS
+from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.pe_program.tree import DataTask
 from polyloom.wafer.placement.cost.code import Pricer
@@ -55,7 +56,7 @@ def ranges_of(indices: isl.Set) -> list[range]:
 
 
 def _range(indices: isl.Set, k: int) -> range:
-    low, high, step = indices.dim_min_val(k), indices.dim_max_val(k), indices.get_stride(k)
+    low, high, step = least_coordinate(indices, k), greatest_coordinate(indices, k), indices.get_stride(k)
     return range(int(low.to_python()), int(high.to_python()) + 1, max(1, int(step.to_python())))
 
 
