@@ -20,6 +20,7 @@ from hypothesis import settings
 from cpu_seconds import CpuSeconds
 from polyloom.ir.verification.passes import verified
 from random_tests import make_profiles
+from samples import put_off
 
 sys.path += sorted({str(path.parent) for path in Path(__file__).parent.rglob("*.py")} - set(sys.path))
 
@@ -29,8 +30,15 @@ make_profiles()
 logging.getLogger("polyloom.mdh.lowering.asked").setLevel(logging.ERROR)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Put cases off before those are chosen that run, and order the rest afterwards."""
+    put_off(items)
+    yield
+    _stand_together(items)
+
+
+def _stand_together(items: list[pytest.Item]) -> None:
     """Let tests of one layer of the corpus stand together, so that one worker analyses it, once."""
     keys = {item: layer.name for item in items if isinstance(layer := _parameters(item).get("layer"), Layer)}
     groups: dict[str, list[pytest.Item]] = {}

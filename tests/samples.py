@@ -12,6 +12,23 @@ ParameterSet = type(pytest.param())
 LATER = (pytest.mark.slow, pytest.mark.ci)
 """Not in `make test`, but in CI."""
 
+AT_MOST = 6
+"""So many cases of one test are in `make test`."""
+
+
+def put_off(items: Iterable[pytest.Item]) -> None:
+    """Let a few cases of each test run at once, spread from the first to the last, and the others later."""
+    cases: dict[tuple[object, str], list[pytest.Item]] = {}
+    for item in items:
+        if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
+            cases.setdefault((item.parent, getattr(item, "originalname", item.name)), []).append(item)
+    for alike in cases.values():
+        step = max(1.0, (len(alike) - 1) / (AT_MOST - 1))
+        now = {round(k * step) for k in range(AT_MOST)}
+        for item in (item for k, item in enumerate(alike) if k not in now):
+            for mark in LATER:
+                item.add_marker(mark)
+
 
 def first_of_each(
     cases: Iterable[Any], kind: Callable[[Any], Hashable], *, name: Callable[[Any], str] | None = None
