@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Read
@@ -98,3 +100,26 @@ def test_points_that_choose_no_registers_stay_a_loop() -> None:
     body = (points("at", 8, Store("x", (AT,), Compute(Constant(1, I32)))),)
     printed = final(Function(name="ones", parameters=(x,), integers=(), body=body))
     assert [s.kind for s in walk(printed.body) if isinstance(s, For)] == [Kind.SEQUENTIAL]
+
+
+def test_arrays_declared_where_points_work_in_memory_are_on_the_stack() -> None:
+    """Points of a loop that stays a loop choose the elements: none is a register, nor a vector of one lane."""
+    function = sums()
+    array, *before, rows, last = function.body
+    assert isinstance(rows, For) and isinstance(own := rows.body[0], For)
+    step = own.body[0]
+    assert isinstance(step, For) and isinstance(add := step.body[0], Store)
+    term = Array(name="term", type=I32, shape=(Number(COLUMNS),), space=Space.REGISTER)
+    column = (Name("column"),)
+    kept = points(
+        "column", COLUMNS, Store("term", column, add.value), replace(add, value=read("term", *column))
+    )
+    body = (array, *before, replace(rows, body=(replace(own, body=(term, kept)),)), last)
+    printed = final(replace(function, body=body))
+    declared = {s.name: s for s in walk(printed.body) if isinstance(s, Array)}
+    assert declared["term"].space is Space.PRIVATE and declared["term"].shape == (Number(COLUMNS),)
+    x = np.arange(ROWS * 20).reshape(ROWS, 20).astype(np.int32)
+    for n in (0, 5, 30):
+        arrays = {"x": x, "y": np.zeros((ROWS, COLUMNS), np.int32)}
+        found = evaluate(printed, arrays, {"n": n})["y"]
+        np.testing.assert_array_equal(found, evaluate(function, arrays, {"n": n})["y"])

@@ -33,7 +33,7 @@ from polyloom.mdh.tree.rewrite import (
     with_places,
 )
 from polyloom.mdh.tree.unroll import places, unrolled
-from polyloom.polyhedra.loops.tree import Number, linear_terms
+from polyloom.polyhedra.loops.tree import Number, linear_terms, names_in
 
 
 def final(function: Function) -> Function:
@@ -84,14 +84,17 @@ def _taken_apart(names: Names, code: Code, known: Mapping[str, Places]) -> Code:
 def _pieces(name: str, code: Code) -> tuple[_Piece, ...] | None:
     """Return the pieces that an array falls into; None where it is to stay one."""
     vectors, single = set(), set()
-    for load, lanes in _accesses(name, code, 1):
+    for load, vector in _accesses(name, code, None):
         first = _first(load)
         if first is None:
             return None
         if isinstance(load.subscripts[-1], Number):
             single.add(first)
+        elif vector is None or vector.iterator not in _names(load):
+            return None
         else:
-            vectors.add(_Piece(first, lanes))
+            assert isinstance(vector.end, Number)
+            vectors.add(_Piece(first, vector.end.value))
     covered = [element for piece in vectors for element in _elements(piece)]
     if len(covered) != len(set(covered)):
         return None
@@ -104,16 +107,19 @@ def _elements(piece: _Piece) -> list[tuple[int, ...]]:
     return [(*outer, last + lane) for lane in range(max(piece.lanes, 1))]
 
 
-def _accesses(name: str, code: Code, lanes: int) -> Iterator[tuple[Load, int]]:
-    """Yield what is loaded and stored of an array, and how many points do that at once."""
+def _accesses(name: str, code: Code, vector: For | None) -> Iterator[tuple[Load, For | None]]:
+    """Yield what is loaded and stored of an array, and the loop over lanes that it is in."""
     for statement in code:
-        yield from ((place, lanes) for place in places(statement) if place.array == name)
-        inner = lanes
+        yield from ((place, vector) for place in places(statement) if place.array == name)
+        inner = vector
         if isinstance(statement, For) and statement.kind is Kind.VECTOR:
-            assert isinstance(statement.end, Number)
-            inner = statement.end.value
+            inner = statement
         for block in blocks(statement):
             yield from _accesses(name, block, inner)
+
+
+def _names(load: Load) -> frozenset[str]:
+    return frozenset().union(*(names_in(s) for s in load.subscripts if not isinstance(s, Compute)))
 
 
 def _first(load: Load) -> tuple[int, ...] | None:
