@@ -103,12 +103,16 @@ def test_points_that_choose_no_registers_stay_a_loop() -> None:
 
 
 def test_arrays_declared_where_points_work_in_memory_are_on_the_stack() -> None:
-    """Points of a loop that stays a loop choose the elements: none is a register, nor a vector of one lane."""
+    """Points of a loop that stays a loop choose their elements: they are no registers, nor lanes of a vector."""
     function = sums()
     array, *before, rows, last = function.body
-    assert isinstance(rows, For) and isinstance(own := rows.body[0], For)
+    assert isinstance(rows, For)
+    own = rows.body[0]
+    assert isinstance(own, For)
     step = own.body[0]
-    assert isinstance(step, For) and isinstance(add := step.body[0], Store)
+    assert isinstance(step, For)
+    add = step.body[0]
+    assert isinstance(add, Store)
     term = Array(name="term", type=I32, shape=(Number(COLUMNS),), space=Space.REGISTER)
     column = (Name("column"),)
     kept = points(
