@@ -103,7 +103,7 @@ def test_points_that_choose_no_registers_stay_a_loop() -> None:
 
 
 def test_arrays_declared_where_points_work_in_memory_are_on_the_stack() -> None:
-    """Points of a loop that stays a loop choose their elements: they are no registers, nor lanes of a vector."""
+    """Points of a loop that stays a loop choose their elements: they are no registers nor lanes."""
     function = sums()
     array, *before, rows, last = function.body
     assert isinstance(rows, For)
