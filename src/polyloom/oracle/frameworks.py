@@ -82,7 +82,8 @@ def with_tensorflow(model: str, function: str | None, given: Mapping[str, NDArra
     loaded = tf.saved_model.load(model if Path(model).is_dir() else str(Path(model).parent))
     call = loaded.signatures[function or "serving_default"]
     wanted = call.structured_input_signature[1]
-    return {n: v.numpy() for n, v in call(**{n: tf.constant(given[n]) for n in wanted}).items()}
+    feeds = {n: tf.cast(tf.constant(given[n]), spec.dtype) for n, spec in wanted.items()}
+    return {n: _plain(v.numpy()) for n, v in call(**feeds).items()}
 
 
 def _graph_def(tf: Any, model: str, given: Mapping[str, NDArray]) -> Results:
@@ -97,7 +98,12 @@ def _graph_def(tf: Any, model: str, given: Mapping[str, NDArray]) -> Results:
     with tf.compat.v1.Session(graph=graph) as session:
         feeds = {graph.get_tensor_by_name(n if ":" in n else f"{n}:0"): a for n, a in given.items()}
         found: Results = session.run(fetched, feeds)
-    return found
+    return {name: _plain(array) for name, array in found.items()}
+
+
+def _plain(array: NDArray) -> NDArray:
+    """Return an array with elements of a type of NumPy: of bfloat16 as float32."""
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 FRAMEWORKS: dict[str, tuple[tuple[str, tuple[str, ...], Runner], ...]] = {

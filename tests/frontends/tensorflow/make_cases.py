@@ -652,6 +652,42 @@ def residual_step() -> Callable[..., Any]:
     return step(forward, v)
 
 
+# -- bfloat16
+
+
+def narrow(*shape: int, seed: int = 1) -> Any:
+    """Return fixed weights of bfloat16."""
+    return tf.cast(constant(*shape, seed=seed) / 4, tf.bfloat16)
+
+
+@case((2, 8, 8, 3), dtypes=[tf.bfloat16])
+def bfloat16_layers(x: Any) -> Any:
+    x = tf.nn.relu(tf.nn.conv2d(x, narrow(3, 3, 3, 4), 1, "SAME") + narrow(4, seed=2))
+    x = tf.nn.conv2d(x, narrow(3, 3, 4, 4, seed=3), 1, "VALID", dilations=2)
+    x = tf.nn.max_pool2d(x, 2, 2, "VALID")
+    return tf.reshape(x, (2, -1)) @ narrow(16, 5, seed=4)
+
+
+@case((5, 7), (5, 7), dtypes=[tf.bfloat16, tf.float32])
+def bfloat16_mixed(x: Any, y: Any) -> Any:
+    wide = tf.cast(x, tf.float32)
+    narrowed = x * 1.1 + tf.cast(y * 1.234567, tf.bfloat16)
+    ordered, places = tf.math.top_k(x, 3)
+    means = tf.reduce_mean(narrowed, 1), tf.reduce_sum(narrowed, 0)
+    chosen = tf.where(x > 0, narrowed, x - narrowed)
+    image = tf.image.resize(tf.reshape(narrowed, (1, 5, 7, 1)), (7, 7))
+    return wide + y, x > 0, tf.argmax(narrowed, 1), ordered, places, *means, chosen, image, tf.tanh(x)
+
+
+@case((3, 4), dtypes=[tf.bfloat16])
+def bfloat16_flow(x: Any) -> Any:
+    def body(k: Any, s: Any) -> Any:
+        return k + 1, s * 1.3 + x
+
+    _, passed = tf.while_loop(lambda k, s: k < 4, body, (0, x))
+    return passed, tf.cond(x[0, 0] > 0, lambda: x * 1.7, lambda: x / 3)
+
+
 # -- writing
 
 
@@ -663,8 +699,14 @@ def arguments_of(case: Case) -> list[Any]:
         values = rng.standard_normal(shape)
         values = np.abs(values) + 0.2 if k in case.positive else values
         integers = rng.integers(0, 9, shape)
-        found.append(integers.astype(np.int32) if dtype == tf.int32 else values.astype(np.float32))
+        kind = np.float32 if dtype == tf.int32 else tf.as_dtype(dtype).as_numpy_dtype
+        found.append(integers.astype(np.int32) if dtype == tf.int32 else values.astype(kind))
     return found
+
+
+def storable(array: Any) -> Any:
+    """Return an array as a type of NumPy holds it."""
+    return array.astype(np.float32) if array.dtype == tf.bfloat16.as_numpy_dtype else array
 
 
 def write(case: Case, folder: Path) -> None:
@@ -677,9 +719,9 @@ def write(case: Case, folder: Path) -> None:
     concrete = tf.function(case.function, autograph=False).get_concrete_function(*signature)
     frozen = convert_variables_to_constants_v2(concrete, lower_control_flow=False)
     outputs = frozen(*[tf.constant(v) for v in values])
-    arrays = {f"in/{n}": v for n, v in zip(names, values, strict=True)}
+    arrays = {f"in/{n}": storable(v) for n, v in zip(names, values, strict=True)}
     for tensor, value in zip(frozen.outputs, outputs, strict=True):
-        arrays[f"out/{tensor.name}"] = value.numpy()
+        arrays[f"out/{tensor.name}"] = storable(value.numpy())
     (folder / f"{case.name}.pb").write_bytes(
         frozen.graph.as_graph_def().SerializeToString(deterministic=True)
     )
@@ -728,12 +770,33 @@ def write_unnamed(folder: Path) -> None:
     np.savez_compressed(folder / "saved_model_unnamed.npz", **{"in/x": x, "out/y": y})
 
 
+class Narrow(tf.Module):  # type: ignore[misc, name-defined]
+    """Weights of bfloat16 in a checkpoint."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w, self.b = tf.Variable(narrow(6, 3)), tf.Variable(narrow(3, seed=2))
+
+    @tf.function(input_signature=[tf.TensorSpec((4, 6), tf.bfloat16, name="x")])
+    def apply(self, x: Any) -> Any:
+        return {"y": tf.nn.relu(x @ self.w + self.b)}
+
+
+def write_narrow(folder: Path) -> None:
+    """Write a SavedModel of bfloat16."""
+    module, x = Narrow(), np.random.default_rng(SEED).standard_normal((4, 6)).astype(np.float32)
+    tf.saved_model.save(module, str(folder / "saved_model_bfloat16"), signatures=module.apply)
+    y = module.apply(tf.cast(x, tf.bfloat16))["y"].numpy()
+    np.savez_compressed(folder / "saved_model_bfloat16.npz", **{"in/x": x, "out/y": storable(y)})
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     if not sys.argv[2:]:
         write_saved_model(folder)
         write_unnamed(folder)
+        write_narrow(folder)
     keras_cases()
     networks()
     for case in CASES:

@@ -18,6 +18,7 @@ from polyloom.frontends.tensorflow import import_tensorflow
 from polyloom.frontends.tensorflow.checkpoint import read_checkpoint
 from polyloom.frontends.tensorflow.tensors import Unreadable
 from polyloom.ir.evaluation.programs import evaluate
+from polyloom.ir.scalar_functions.evaluation import to_bfloat16
 
 DATA = Path(__file__).parents[2] / "data" / "tensorflow"
 GRAPHS = sorted(path.stem for path in DATA.glob("*.pb"))
@@ -37,8 +38,10 @@ def assert_computes(model: Imported, inputs: dict[str, Any], wanted: dict[str, A
     found = model.outputs(evaluate(model.program, model.inputs(inputs)))
     for name, array in wanted.items():
         assert found[name].shape == array.shape, name
-        assert found[name].dtype == array.dtype, name
-        bound = TOLERANCE * np.abs(array).max(initial=0)
+        narrow = name in model.bfloats
+        assert narrow or found[name].dtype == array.dtype, name
+        assert not narrow or found[name].dtype.name in ("bfloat16", "float32"), name
+        bound = (2.0**-7 if narrow else TOLERANCE) * np.abs(array).max(initial=0)
         assert np.abs(found[name].astype(float) - array).max(initial=0) <= bound, name
 
 
@@ -62,6 +65,25 @@ def test_a_saved_model_reads_its_checkpoint() -> None:
 def test_variables_of_one_name_are_told_apart() -> None:
     model = import_tensorflow(DATA / "saved_model_unnamed")
     assert_computes(model, *stored("saved_model_unnamed"))
+
+
+def test_a_saved_model_of_bfloat16() -> None:
+    model = import_tensorflow(DATA / "saved_model_bfloat16")
+    assert_computes(model, *stored("saved_model_bfloat16"))
+    assert model.bfloats == {"x", "y"}
+
+
+def test_bfloat16_is_rounded_where_it_is_stored() -> None:
+    """Elements that need more bits are none of the results, which TensorFlow's are nearly all bit by bit."""
+    inputs, outputs = stored("bfloat16_mixed")
+    model = import_tensorflow(DATA / "bfloat16_mixed.pb")
+    found = model.outputs(evaluate(model.program, model.inputs(inputs)))
+    kinds = [(name in model.bfloats, found[name].dtype.name) for name in found]
+    narrow = [name for name in found if name in model.bfloats]
+    assert len(narrow) == 5 and sum(kind == "float32" and not is_narrow for is_narrow, kind in kinds) == 2
+    for name in narrow:
+        values = found[name].astype(np.float32)
+        assert np.array_equal(values, to_bfloat16(values)) and np.mean(values == outputs[name]) > 0.95, name
 
 
 def test_layers_keep_their_names() -> None:

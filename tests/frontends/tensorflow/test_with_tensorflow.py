@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import polyloom
+from polyloom.frontends.graph.model import BFLOAT16, Graph, GraphTensor, Node
 from polyloom.frontends.tensorflow import import_tensorflow
+from polyloom.frontends.tensorflow.bfloat16 import rounded
 from polyloom.frontends.tensorflow.functions import OUTPUTS
 from polyloom.frontends.tensorflow.table import OPERATIONS
 from polyloom.ir.evaluation.programs import evaluate
@@ -51,6 +53,32 @@ def test_a_training_step_in_memory(tensorflow: Any) -> None:
     np.testing.assert_allclose(found["kernel_new"], kernel.numpy(), rtol=1e-5, atol=1e-6)
 
 
+def test_a_training_step_of_bfloat16_in_memory(tensorflow: Any) -> None:
+    tf = tensorflow
+    rng = np.random.default_rng(1)
+    kernel = tf.Variable(tf.cast(rng.standard_normal((6, 4)), tf.bfloat16), name="kernel")
+
+    @tf.function
+    def step(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.nn.relu(x @ kernel))
+        kernel.assign_sub(tape.gradient(loss, kernel) * 0.1)
+        return {"loss": loss}
+
+    concrete = step.get_concrete_function(tf.TensorSpec((3, 6), tf.bfloat16, name="x"))
+    function = polyloom.load(concrete)
+    assert repr(function.inputs["x"]) == "bfloat16[3][6]"
+    x = tf.cast(rng.standard_normal((3, 6)), tf.bfloat16)
+    devices = (function, polyloom.load(concrete, device="cpu"))
+    results = [dict(zip(f.outputs, f(x), strict=True)) for f in devices]
+    loss = concrete(x)["loss"].numpy()
+    for found in results:
+        assert found["kernel_new"].dtype == tf.bfloat16.as_numpy_dtype
+        np.testing.assert_allclose(found["loss"].astype(np.float32), loss.astype(np.float32), rtol=2**-7)
+        wanted = kernel.numpy().astype(np.float32)
+        np.testing.assert_allclose(found["kernel_new"].astype(np.float32), wanted, rtol=2**-6, atol=2**-8)
+
+
 def test_a_keras_training_step_in_memory(tensorflow: Any) -> None:
     tf = tensorflow
     tf.keras.utils.set_random_seed(3)
@@ -82,6 +110,25 @@ def test_a_keras_training_step_in_memory(tensorflow: Any) -> None:
     assert len([name for name in changed if "dense" in name]) == 12  # weights, momenta, velocities
     for name, array in changed.items():
         np.testing.assert_allclose(array, variables[name], rtol=1e-4, atol=1e-6)
+
+
+def test_what_is_bfloat16_is_what_tensorflow_says(tensorflow: Any) -> None:
+    """Results by the definitions of TensorFlow's operations, where every type that may be is bfloat16."""
+    from tensorflow.python.framework import op_def_registry
+
+    number = tensorflow.bfloat16.as_datatype_enum
+    for op in (name for name in OPERATIONS if not name.startswith("TensorList")):
+        found = op_def_registry.get(op)
+        allowed = {a.name: a.allowed_values.list.type for a in found.attr if a.type == "type"}
+        kinds = {name: BFLOAT16 for name, types in allowed.items() if not types or number in types}
+        outputs = tuple(a.name for a in found.output_arg)
+        graph = Graph("g", (Node("n", op, ("x",), outputs, kinds),), (), tuple(declared(n) for n in outputs))
+        narrow = [t.name for t in rounded(graph).outputs if t.other_type == BFLOAT16]
+        assert narrow == [a.name for a in found.output_arg if a.type_attr in kinds], op
+
+
+def declared(name: str) -> GraphTensor:
+    return GraphTensor(name, None, None)
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -18,11 +18,11 @@ from polyloom.diagnostics import PolyloomError, Unsupported
 from polyloom.frontends.graph.imported import Imported
 from polyloom.frontends.graph.model import Node
 from polyloom.frontends.torch import import_torch
-from polyloom.frontends.torch.archive import from_bfloat16
 from polyloom.frontends.torch.bfloat16 import OPERATION, rounded
 from polyloom.frontends.torch.in_place import base_name, without_in_place
 from polyloom.frontends.torch.table import OPERATIONS
 from polyloom.ir.evaluation.programs import evaluate
+from polyloom.ir.scalar_functions.evaluation import from_bfloat16
 from samples import one_in
 
 DATA = Path(__file__).parents[2] / "data" / "torch"

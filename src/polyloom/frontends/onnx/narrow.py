@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.frontends.graph.model import Node
+from polyloom.ir.scalar_functions.evaluation import from_bfloat16
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
@@ -72,8 +73,7 @@ def decoded(kind: int, data: bytes, shape: tuple[int, ...]) -> NDArray:
     if len(data) < stored_bytes(kind, shape):
         raise ValueError(f"it has {len(data)} bytes, its elements have {stored_bytes(kind, shape)}")
     if kind == BFLOAT16:
-        wide = np.frombuffer(data, "<u2").astype(np.uint32) << 16
-        return wide.view(np.float32)[: prod(shape)].reshape(shape)
+        return from_bfloat16(np.frombuffer(data, "<u2"))[: prod(shape)].reshape(shape)
     codes = _codes(np.frombuffer(data, np.uint8), BITS[kind])[: prod(shape)].reshape(shape)
     if kind in INTEGERS:
         bits, signed = INTEGERS[kind]

@@ -14,7 +14,6 @@ from polyloom.frontends.graph.imported import Imported
 from polyloom.frontends.graph.lowering import Sizes, lower
 from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.protobuf.reading import broken
-from polyloom.frontends.tensorflow.dilations import with_dilations
 from polyloom.frontends.tensorflow.in_memory import concrete, graph_of_function
 from polyloom.frontends.tensorflow.read import graph_of_def, read_graph_def
 from polyloom.frontends.tensorflow.saved_model import is_saved_model, read_saved_model
@@ -30,7 +29,7 @@ def import_tensorflow(
 
     Errors: ``file-...``, ``model-...``; ``Unsupported`` with every node that has no affine form.
     """
-    return lower(with_dilations(_read(path, signature)), find_operation, sizes)
+    return lower(_read(path, signature), find_operation, sizes)
 
 
 def import_function(function: Any, sizes: Sizes | None = None, examples: Sequence[Any] = ()) -> Imported:
@@ -39,7 +38,7 @@ def import_function(function: Any, sizes: Sizes | None = None, examples: Sequenc
     ``examples``: tensors, or their shapes and types, of the arguments of one that is no ``ConcreteFunction``.
     Errors: ``model-tensorflow`` where it cannot be traced with them; as above.
     """
-    return lower(with_dilations(graph_of_function(concrete(function, examples))), find_operation, sizes)
+    return lower(graph_of_function(concrete(function, examples)), find_operation, sizes)
 
 
 def _read(path: Path | bytes, signature: str | None) -> Graph:

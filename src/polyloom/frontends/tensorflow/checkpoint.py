@@ -20,7 +20,7 @@ import numpy.typing as npt
 from polyloom.files import exists
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
-from polyloom.frontends.tensorflow.tensors import STRING, TYPES, Unreadable, known_shape, of_bytes, type_name
+from polyloom.frontends.tensorflow.tensors import STRING, Unreadable, known_shape, of_bytes, stored_type
 
 NDArray = npt.NDArray[Any]
 
@@ -43,13 +43,11 @@ class Checkpoint:
         entry = self.entries.get(key)
         if entry is None:
             raise Unreadable(f"the checkpoint has no `{key}`")
-        kind = TYPES.get(entry.dtype)
-        if kind is None:
-            raise Unreadable(f"its elements are of type {type_name(entry.dtype)}")
+        kind = stored_type(entry.dtype)
         shape = known_shape(entry.shape)
         if prod(shape) * kind.dtype.itemsize != entry.size:
             raise Unreadable(f"it has {entry.size} bytes, not those of its shape {list(shape)}")
-        return of_bytes(self._data(entry), kind, shape)
+        return of_bytes(self._data(entry), entry.dtype, shape)
 
     def message(self, key: str) -> bytes:
         """Return the one text that a key stands for. Raises ``Unreadable``; errors: ``file-...``."""

@@ -10,19 +10,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
+from polyloom.frontends.tensorflow.bfloat16 import rounded
+from polyloom.frontends.tensorflow.dilations import with_dilations
 from polyloom.frontends.tensorflow.functions import RawBody, RawNode, flat_nodes
 from polyloom.frontends.tensorflow.state import UPDATED, VARIABLES, State, ordered
 from polyloom.frontends.tensorflow.tensors import (
+    BFLOAT16,
     RESOURCE,
     TYPES,
     Unreadable,
     array_of,
+    element_type,
     shape_of,
     type_name,
 )
@@ -144,7 +149,7 @@ class _Reading:
     def graph(self, name: str, nodes: Sequence[RawNode]) -> Graph:
         """Return the graph of nodes that are in order."""
         for handle, variable in self.selection.variables.items():
-            self._variable(handle, variable, None, None, reference=False)
+            self._variable(handle, variable, 0, None, reference=False)
         for node in nodes:
             self._node(node)
         self._bind()
@@ -153,9 +158,10 @@ class _Reading:
             new = f"{variable}_new"
             self.nodes.append(Node(new, "Identity", (self.state.current[variable],), (new,)))
             outputs.append(GraphTensor(new, None, None))
-        return Graph(
+        graph = Graph(
             name, tuple(self.nodes), tuple(self.inputs), tuple(outputs), self.constants, self.unreadable
         )
+        return rounded(with_dilations(graph))
 
     def _bind(self) -> None:
         """Give inputs and outputs the names that were asked for; what has such a name inside gets another."""
@@ -164,7 +170,7 @@ class _Reading:
         asked = {*given.values(), *outputs}
         renamed = {n: f"{n}/inner" for n in self._names() if n in asked and n not in given} | given
         self.nodes = [_renamed(node, renamed) for node in self.nodes]
-        self.inputs = [GraphTensor(renamed.get(t.name, t.name), t.type, t.shape) for t in self.inputs]
+        self.inputs = [replace(t, name=renamed.get(t.name, t.name)) for t in self.inputs]
         self.constants = {renamed.get(n, n): a for n, a in self.constants.items()}
         self.unreadable = {renamed.get(n, n): r for n, r in self.unreadable.items()}
         for key, place in outputs.items():
@@ -200,7 +206,7 @@ class _Reading:
         return replace(node, inputs=(handle,), outputs=(node.name,))
 
     def _declared(self, node: RawNode) -> None:
-        kind = TYPES.get(node.attributes["dtype"].type) if "dtype" in node.attributes else None
+        kind = node.attributes["dtype"].type if "dtype" in node.attributes else 0
         shape = shape_of(node.attributes["shape"].shape) if "shape" in node.attributes else None
         self._variable(node.name, variable_name(node), kind, shape, reference=node.op != "VarHandleOp")
 
@@ -208,7 +214,7 @@ class _Reading:
         self,
         handle: str,
         variable: str,
-        kind: ElementType | None,
+        kind: int,
         shape: tuple[int | str, ...] | None,
         *,
         reference: bool,
@@ -219,13 +225,13 @@ class _Reading:
         if known:
             return
         if variable in self.selection.values:
-            self.constants[variable] = self.selection.values[variable]
+            self.constants[variable] = _plain(self.selection.values[variable])
         elif variable in self.selection.missing:
             self.unreadable[variable] = self.selection.missing[variable]
         elif self.selection.complete:
             self.unreadable[variable] = "the checkpoint does not hold this variable"
         else:
-            self.inputs.append(GraphTensor(variable, kind, shape))
+            self.inputs.append(_declared_tensor(variable, kind, shape))
 
     def _placeholder(self, node: RawNode) -> None:
         number = node.attributes["dtype"].type if "dtype" in node.attributes else 0
@@ -234,10 +240,10 @@ class _Reading:
                 self.unreadable[node.name] = "a variable of which the graph does not say which"
             return
         if node.name in self.selection.captured:
-            self.constants[node.name] = self.selection.captured[node.name]
+            self.constants[node.name] = _plain(self.selection.captured[node.name])
             return
         shape = shape_of(node.attributes["shape"].shape) if "shape" in node.attributes else None
-        self.inputs.append(GraphTensor(node.name, TYPES.get(number), shape))
+        self.inputs.append(_declared_tensor(node.name, number, shape))
 
     def _constant(self, node: RawNode) -> None:
         try:
@@ -246,6 +252,18 @@ class _Reading:
             self.unreadable[node.name] = "a constant without a value"
         except Unreadable as reason:
             self.unreadable[node.name] = str(reason)
+
+
+def _declared_tensor(name: str, number: int, shape: tuple[int | str, ...] | None) -> GraphTensor:
+    """Return an input whose type has this number in TensorFlow; 0: it is not stated."""
+    kind = element_type(number)
+    other = type_name(number) if number and number not in TYPES else ""
+    return GraphTensor(name, kind, shape, other)
+
+
+def _plain(array: NDArray) -> NDArray:
+    """Return an array with the elements of a type of NumPy: of bfloat16 as float32."""
+    return array.astype(np.float32) if array.dtype.name == type_name(BFLOAT16) else array
 
 
 def variable_name(handle: RawNode) -> str:

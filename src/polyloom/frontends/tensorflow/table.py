@@ -8,6 +8,7 @@ from dataclasses import replace
 from polyloom.frontends.graph.context import Context, Operation, Recorded, Table
 from polyloom.frontends.graph.model import Node
 from polyloom.frontends.graph.values import Anything
+from polyloom.frontends.tensorflow import bfloat16
 from polyloom.frontends.tensorflow.ignored import refuse_ignored
 from polyloom.frontends.tensorflow.operations import (
     control,
@@ -44,7 +45,7 @@ OPERATIONS: Table = {
 
 def find_operation(node: Node) -> Operation | None:
     """Return the function that lowers a node; None where there is none."""
-    operation = OPERATIONS.get(node.op)
+    operation = OPERATIONS.get(node.op) or bfloat16.OPERATIONS.get(node.op)
     return None if operation is None else _strict(operation)
 
 

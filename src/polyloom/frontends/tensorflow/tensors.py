@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.ir.scalar_functions.evaluation import from_bfloat16
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
@@ -29,7 +30,7 @@ TYPES = {
 }
 """Element types by their numbers in TensorFlow (``DataType``)."""
 
-STRING, RESOURCE, VARIANT = 7, 20, 21
+STRING, BFLOAT16, RESOURCE, VARIANT = 7, 14, 20, 21
 
 _OTHER_TYPES = {
     STRING: "string",
@@ -37,7 +38,7 @@ _OTHER_TYPES = {
     11: "qint8",
     12: "quint8",
     13: "qint32",
-    14: "bfloat16",
+    BFLOAT16: "bfloat16",
     18: "complex128",
     RESOURCE: "resource",
     VARIANT: "variant",
@@ -52,6 +53,7 @@ _FIELDS = {
     2: "double_val",
     9: "int64_val",
     10: "bool_val",
+    BFLOAT16: "half_val",
     19: "half_val",
     22: "uint32_val",
     23: "uint64_val",
@@ -72,6 +74,11 @@ def type_name(number: int) -> str:
     return TYPES[number].value if number in TYPES else _OTHER_TYPES.get(number, f"number {number}")
 
 
+def element_type(number: int) -> ElementType | None:
+    """Return an element type by its number, of bfloat16 float32; None where the IR has none."""
+    return ElementType.FLOAT32 if number == BFLOAT16 else TYPES.get(number)
+
+
 def shape_of(shape: Any) -> tuple[int | str, ...] | None:
     """Return a ``TensorShapeProto``: None for an unknown rank, ``""`` for a dimension that is left open."""
     if shape.unknown_rank:
@@ -89,21 +96,30 @@ def known_shape(shape: Any) -> tuple[int, ...]:
 
 def array_of(tensor: Any) -> NDArray:
     """Return the elements of a tensor. Raises ``Unreadable``."""
-    kind = TYPES.get(tensor.dtype)
-    if kind is None:
-        raise Unreadable(f"its elements are of type {type_name(tensor.dtype)}")
+    kind = stored_type(tensor.dtype)
     shape = known_shape(tensor.tensor_shape)
     if tensor.tensor_content:
-        return of_bytes(tensor.tensor_content, kind, shape)
-    return _of_values(getattr(tensor, _FIELDS.get(tensor.dtype, "int_val")), kind, shape)
+        return of_bytes(tensor.tensor_content, tensor.dtype, shape)
+    found = _of_values(getattr(tensor, _FIELDS.get(tensor.dtype, "int_val")), kind, shape)
+    return from_bfloat16(found) if tensor.dtype == BFLOAT16 else found
 
 
-def of_bytes(data: bytes, kind: ElementType, shape: Sequence[int]) -> NDArray:
-    """Return an array of little-endian elements. Raises ``Unreadable``."""
+def stored_type(number: int) -> ElementType:
+    """Return the type that holds the bits of a tensor's elements. Raises ``Unreadable``."""
+    kind = ElementType.UINT16 if number == BFLOAT16 else TYPES.get(number)
+    if kind is None:
+        raise Unreadable(f"its elements are of type {type_name(number)}")
+    return kind
+
+
+def of_bytes(data: bytes, number: int, shape: Sequence[int]) -> NDArray:
+    """Return an array of little-endian elements of a type by its number. Raises ``Unreadable``."""
+    kind = stored_type(number)
     if len(data) != prod(shape) * kind.dtype.itemsize:
         raise Unreadable(f"it has {len(data)} bytes, not those of its shape {list(shape)}")
     stored = np.frombuffer(data, kind.dtype.newbyteorder("<"))
-    return stored.astype(kind.dtype, copy=False).reshape(shape)
+    found = stored.astype(kind.dtype, copy=False).reshape(shape)
+    return from_bfloat16(found) if number == BFLOAT16 else found
 
 
 def _of_values(stored: Any, kind: ElementType, shape: Sequence[int]) -> NDArray:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, Unsupported, error
 from polyloom.frontends.graph.builder import LARGEST_CONSTANT
+from polyloom.ir.scalar_functions.evaluation import from_bfloat16
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
@@ -164,11 +165,6 @@ def _tensor(
     whole = np.frombuffer(storage[: len(storage) // kind.size * kind.size], kind.dtype.newbyteorder("<"))
     found = _strided(whole.astype(kind.dtype), meta, allowance)
     return from_bfloat16(found) if meta["dtype"] == BFLOAT16 else found
-
-
-def from_bfloat16(bits: NDArray) -> NDArray:
-    """Return elements of bfloat16, given as uint16, as float32."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 def _strided(storage: NDArray, meta: Mapping[str, Any], allowance: _Allowance) -> NDArray:

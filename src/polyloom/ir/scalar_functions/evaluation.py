@@ -50,6 +50,11 @@ def to_bfloat16(a: NDArray) -> NDArray:
     return found
 
 
+def from_bfloat16(bits: NDArray) -> NDArray:
+    """Return elements of bfloat16, given as uint16, as float32."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
 def erfc(a: NDArray) -> NDArray:
     """Return one less the error function of a float64 array, without cancellation."""
     return np.asarray(np.frompyfunc(math.erfc, 1, 1)(a), dtype=np.float64)
