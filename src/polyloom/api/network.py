@@ -73,7 +73,7 @@ def compile_one_wafer(
     loaded = load_tensor_program(program)
     # exchanges have single elements, and take nothing that turns switches; layers have no filters
     model = replace(machine_model(machine, memory), wavelet_elements=1, switched_colors=0, filters=0)
-    given = loaded.program.inputs if loaded.model is None else tuple(loaded.model.arguments)
+    given = loaded.program.inputs if loaded.model is None else (*loaded.model.arguments, *(state or ()))
     network = network_of(loaded.program, None if loaded.model is None and not state else given)
     # with a state, a sample waits for the one before, whatever branches hold
     network = with_state(network, state) if state else with_delays(network)

@@ -10,6 +10,8 @@ from polyloom.frontends.lair.lower import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.array_layout.bank_distances import BANKS, spread, walk_of
+from polyloom.wafer.array_layout.order import _layouts as layouts_of
+from polyloom.wafer.array_layout.order import _use as use_of
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension
 from polyloom.wafer.mapping.reader import read_mapping
@@ -79,3 +81,25 @@ def test_a_sum_is_reordered_where_that_is_much_faster() -> None:
     (other,) = analysed(CONVOLUTION).simd
     assert not other.uses(Extension.REORDERED_SUMS)
     assert cycles_if_right(TRANSPOSED) < cycles_if_right(TRANSPOSED, Extension.REORDERED_SUMS)
+
+
+@pytest.mark.parametrize("text", [CONVOLUTION, TRANSPOSED])
+def test_no_layout_costs_less_than_what_is_said_before_layouts_are_tried(text: str) -> None:
+    """Nor does a task that has been asked about other layouts answer otherwise than one that was not."""
+    analysis = analysed(text)
+    options, arrays = SimdOptions(), dict(analysis.arrays)
+    inner = [task.innermost for task in analysis.simd]
+    asked = [use for each in inner if (use := use_of(each, options)) is not None]
+    assert asked
+    tried = 0
+    for name, array in arrays.items():
+        group = frozenset({name})
+        least = sum(use.least(group, arrays) for use in asked)
+        for layout in layouts_of(array, arrays, options):
+            changed = {**arrays, name: layout.of(array)}
+            anew = [use for each in inner if (use := use_of(each, options)) is not None]
+            cost = sum(use.cycles(changed) for use in asked)
+            assert cost == sum(use.cycles(changed) for use in anew)
+            assert least <= cost
+            tried += 1
+    assert tried > 20

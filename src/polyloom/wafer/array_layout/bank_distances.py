@@ -85,9 +85,7 @@ def words_of_loop(
         return 0
     operand = next(o for o in analysis.operands if o.position == read.position)
     array = arrays[operand.tensor]
-    strides = dict(zip(array.dimensions, array.strides, strict=True))
-    moves = enumerate(steps[read.position])
-    cells = sum(move * (-strides[k] if k in array.reversed else strides[k]) for k, move in moves)
+    cells = sum(m * stride for m, stride in zip(steps[read.position], array.signed_strides, strict=True))
     return cells * (read.type.size // 2)
 
 

@@ -39,13 +39,15 @@ class FabricUse:
         """The tensor alone."""
         return frozenset({self.tensor})
 
-    def cycles(self, arrays: Mapping[str, LocalArray], options: SimdOptions) -> float:
+    def cycles(self, arrays: Mapping[str, LocalArray]) -> float:
         """Return the cycles of all PEs, with the array as it lies, beyond one for each pair."""
         array = arrays[self.tensor]
-        strides = dict(zip(array.dimensions, array.strides, strict=True))
-        signed = [-strides[k] if k in array.reversed else strides[k] for k in range(len(self.step))]
-        stride = sum(s * step for s, step in zip(signed, self.step, strict=True))
+        stride = sum(s * step for s, step in zip(array.signed_strides, self.step, strict=True))
         return 0 if stride_limit(stride, 1) >= 2 else self.pes * prod(array.extent) / 2
+
+    def least(self, group: frozenset[str], arrays: Mapping[str, LocalArray]) -> float:
+        """Return what they cost at least, however a group of arrays lies."""
+        return 0 if self.tensor in group else self.cycles(arrays)
 
 
 def fabric_uses(

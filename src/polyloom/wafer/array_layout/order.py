@@ -11,7 +11,8 @@ wafer-target.md, 1.1; of the reversed filter: 2.3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 
 from polyloom.diagnostics import Diagnostic, remark
@@ -24,7 +25,6 @@ from polyloom.wafer.array_layout.fabric_use import FabricUse
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape, instruction_cycles, move_cycles
 from polyloom.wafer.machine.instruction_selection import is_memory
-from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.options import Effect, Extension
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, Strategy, steps_of
 from polyloom.wafer.simd.steps import Step
@@ -67,18 +67,18 @@ def lay_out(
     """
     if options.mode is SimdMode.OFF:
         return dict(arrays)
-    uses = tuple(use for analysis in simd if (use := _use(analysis.innermost)) is not None)
+    uses = tuple(use for analysis in simd if (use := _use(analysis.innermost, options)) is not None)
     groups = tuple(_groups(arrays, state))
     everything: tuple[Use | FabricUse, ...] = (*uses, *fabric)
 
     def cost(found: Arrays) -> float:
-        return sum(use.cycles(found, options) for use in everything)
+        return sum(use.cycles(found) for use in everything)
 
     plain = _improved(dict(arrays), groups, everything, options)
     transposed = _transposed(arrays, groups, uses, options)
     other = plain if transposed is None else _improved(transposed, groups, everything, options)
     result = other if cost(other) < _GAIN * cost(plain) else plain
-    return with_banks(result, [use.for_banks(result, options) for use in uses], options)
+    return with_banks(result, [use.for_banks(result) for use in uses], options)
 
 
 def _improved(
@@ -111,7 +111,7 @@ def _transposed(
         here = [use for use in uses if group & use.tensors]
         if not here or len({len(arrays[name].extent) for name in group}) > 1:
             continue
-        costliest = max(here, key=lambda use: use.cycles(result, options))
+        costliest = max(here, key=lambda use: use.cycles(result))
         order = costliest.wanted_order(group, result)
         result.update({name: Layout(order).of(result[name]) for name in group})
     return None if all(result[name].order == arrays[name].order for name in arrays) else result
@@ -119,47 +119,84 @@ def _transposed(
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """The instructions of a task; ``runs``: how often they run, up to a factor that all tasks share."""
+    """The instructions of a task; ``runs``: how often they run, up to a factor that all tasks share.
+
+    ``known``: what an instruction costs, by its number and the strides of the arrays along which it moves:
+    most layouts that are tried change the array of one of them.
+    """
 
     analysis: SimdAnalysis
     extents: tuple[int, ...]
     runs: float
+    options: SimdOptions
+    known: dict[tuple[int, tuple[tuple[int, ...], ...]], float] = field(default_factory=dict)
 
     @property
     def tensors(self) -> frozenset[str]:
         """The tensors of the operands."""
         return frozenset(o.tensor for o in self.analysis.operands)
 
-    def cycles(self, arrays: Mapping[str, LocalArray], options: SimdOptions) -> float:
+    def cycles(self, arrays: Mapping[str, LocalArray]) -> float:
         """Return what the instructions cost with the arrays as they lie."""
-        shape = self.shape(arrays)
-        shape = shape.reversed_in(backward_dimensions(self.analysis, shape, options))
-        steps = [step for step in steps_of(self.analysis) if step.instruction is not None]
-        engine = sum(self._step_cycles(step, shape, arrays, options) for step in steps)
-        return self.runs * (engine + self._overhead(options.machine))
+        return self.runs * (self._overhead + sum(self._step_cycles(k, arrays) for k in self._moving))
 
-    def _step_cycles(
-        self, step: Step, shape: Shape, arrays: Mapping[str, LocalArray], options: SimdOptions
-    ) -> float:
+    def least(self, group: frozenset[str], arrays: Mapping[str, LocalArray]) -> float:
+        """Return what the instructions cost at least, however a group of arrays lies beside the others."""
+        moving = self._moving.items()
+        steps = (self._floor(k) if group & names else self._step_cycles(k, arrays) for k, names in moving)
+        return self.runs * (self._overhead + sum(steps))
+
+    @cached_property
+    def _steps(self) -> tuple[Step, ...]:
+        return tuple(step for step in steps_of(self.analysis) if step.instruction is not None)
+
+    @cached_property
+    def _moving(self) -> dict[int, frozenset[str]]:
+        """The tensors along which each instruction moves, by its number."""
+        moving = [o for o in self.analysis.operands if o.position not in self.analysis.scalars]
+        if len(self._steps) == 1:
+            return {0: frozenset(o.tensor for o in moving)}
+        named = [{s.target, *(o.position for o in s.operands if isinstance(o, Read))} for s in self._steps]
+        return {k: frozenset(o.tensor for o in moving if o.position in n) for k, n in enumerate(named)}
+
+    def _step_cycles(self, number: int, arrays: Mapping[str, LocalArray]) -> float:
         """Return what an instruction costs, with what its sources wait for each other at the best banks."""
-        cycles = _step_cycles(step, shape, self.analysis, options)
-        if not options.has(Extension.BANK_PADDING):
+        key = number, tuple(arrays[name].signed_strides for name in sorted(self._moving[number]))
+        if key not in self.known:
+            self.known[key] = self._computed(self._steps[number], arrays)
+        return self.known[key]
+
+    def _computed(self, step: Step, arrays: Mapping[str, LocalArray]) -> float:
+        shape = self._run_through(arrays)
+        cycles = _step_cycles(step, shape, self.analysis, self.options)
+        if not self.options.has(Extension.BANK_PADDING):
             return cycles
         pairs = moving_sources(self.analysis, shape, step)
         meeting = sum(least_meeting(self.analysis, shape, a, b, arrays) for a, b in pairs)
-        slower = options.machine.same_bank_cycles - 1
-        return cycles + min(1.0, meeting) * slower * (cycles - options.machine.simd_launch)
+        machine = self.options.machine
+        return cycles + min(1.0, meeting) * (machine.same_bank_cycles - 1) * (cycles - machine.simd_launch)
 
-    def _overhead(self, machine: Machine) -> int:
-        """Return what a run costs beside its instructions, at least: its start, and an operand that moves."""
+    def _floor(self, number: int) -> int:
+        """Return what an instruction costs at full width in one row."""
+        machine, instruction = self.options.machine, self._steps[number].instruction
+        assert instruction is not None
+        return machine.simd_launch + -(-prod(self.extents) // machine.simd_width(instruction.name))
+
+    @property
+    def _overhead(self) -> int:
+        """What a run costs beside its instructions, at least: its start, and an operand that moves."""
+        machine = self.options.machine
         start = 0 if self.analysis.task.stream is None else machine.data_task_dispatch
         return start + move_cycles(machine)
 
-    def for_banks(self, arrays: Mapping[str, LocalArray], options: SimdOptions) -> BankUse:
+    def for_banks(self, arrays: Mapping[str, LocalArray]) -> BankUse:
         """Return the same as the choice of banks sees it."""
+        return BankUse(self.analysis, self._run_through(arrays), self.runs)
+
+    def _run_through(self, arrays: Mapping[str, LocalArray]) -> Shape:
+        """Return the nest as it is run through: from the end where that is forwards in memory."""
         shape = self.shape(arrays)
-        nest = shape.reversed_in(backward_dimensions(self.analysis, shape, options))
-        return BankUse(self.analysis, nest, self.runs)
+        return shape.reversed_in(backward_dimensions(self.analysis, shape, self.options))
 
     def wanted_order(self, group: frozenset[str], arrays: Mapping[str, LocalArray]) -> tuple[int, ...]:
         """Return the order in which the arrays of a group are contiguous along the innermost dimension."""
@@ -198,12 +235,13 @@ def _step_cycles(step: Step, shape: Shape, analysis: SimdAnalysis, options: Simd
     return instruction_cycles(options.machine, step.instruction, shape, step.target, sources)
 
 
-def _use(analysis: SimdAnalysis) -> Use | None:
+def _use(analysis: SimdAnalysis, options: SimdOptions) -> Use | None:
     """Return a task's use of arrays; None where it has no instruction on arrays or takes a whole stream."""
     if analysis.strategy is Strategy.NONE or analysis.sizes is None or analysis.whole is not None:
         return None
     extents = tuple(high for _, high in integer_bounds(analysis.sizes))
-    return Use(analysis, extents, prod(analysis.task.statement.domain) / max(prod(extents), 1))
+    runs = prod(analysis.task.statement.domain) / max(prod(extents), 1)
+    return Use(analysis, extents, runs, options)
 
 
 def _groups(arrays: Mapping[str, LocalArray], state: Sequence[tuple[str, str]]) -> Iterator[frozenset[str]]:
@@ -224,15 +262,17 @@ def _best(
 
     def cost(layout: Layout) -> tuple[float, int]:
         changed = {**arrays, **{name: layout.of(arrays[name]) for name in group}}
-        return sum(use.cycles(changed, options) for use in uses), layout.padding
+        return sum(use.cycles(changed) for use in uses), layout.padding
 
-    if len({len(arrays[name].extent) for name in group}) > 1:
-        return Layout()
     plain = Layout()
+    bound = _GAIN * cost(plain)[0]
+    alike = len({len(arrays[name].extent) for name in group}) == 1
+    if not alike or sum(use.least(group, arrays) for use in uses) >= bound:
+        return plain
     layouts = (plain, *_layouts(replace(arrays[min(group)], order=()), arrays, options))
     costs = {layout: cost(layout) for layout in layouts}
     best = min(costs, key=lambda layout: costs[layout])
-    return best if costs[best][0] < _GAIN * costs[plain][0] else plain
+    return best if costs[best][0] < bound else plain
 
 
 def _layouts(array: LocalArray, arrays: Arrays, options: SimdOptions) -> Iterator[Layout]:

@@ -118,16 +118,20 @@ class LocalArray:
         shape = self.shape
         return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
+    @property
+    def signed_strides(self) -> tuple[int, ...]:
+        """Elements from one index of the tensor to the next, in each of its dimensions."""
+        strides = dict(zip(self.dimensions, self.strides, strict=True))
+        return tuple(-strides[k] if k in self.reversed else strides[k] for k in range(len(strides)))
+
     def flat_strides(self, access: isl.MultiAff) -> tuple[int, ...]:
         """Return, for each dimension of a nest, the distance of successive elements that it accesses.
 
         ``access``: to the tensor.
         """
         rows = coefficients(access)
-        strides = dict(zip(self.dimensions, self.strides, strict=True))
-        signed = [-strides[k] if k in self.reversed else strides[k] for k in range(len(rows))]
         nest = range(access.dim(_DIM.in_))
-        return tuple(sum(row[d] * s for row, s in zip(rows, signed, strict=True)) for d in nest)
+        return tuple(sum(row[d] * s for row, s in zip(rows, self.signed_strides, strict=True)) for d in nest)
 
     def contiguous_along(self, access: isl.MultiAff, dimension: int) -> LocalArray:
         """Return the array in the order in which its elements follow each other along a nest's dimension.
