@@ -121,6 +121,17 @@ oport_map: { W_V_out0[i = 0:5] -> [PE[1, 0] -> index[i]] }
 }
 """Maps of its layers, one PE each."""
 
+SCALARS = """\
+lair total(N): float16 x[N] -> float16 t { all (i) in (N) t += x[i] }
+lair centred(N): float16 x[N], float16 t -> float16 y[N] { all (i) in (N) y[i] = x[i] - t }
+graph scalars: float16 x[4] -> float16 t, float16 y[4]
+{
+  t = total(4)(x)
+  y = centred(4)(x, t)
+}
+"""
+"""A scalar that leaves, and that a layer reads."""
+
 CNN_TRAINING = """\
 lair conv(C, H, W, K): float32 x[H+K-1][W+K-1], float32 F[C][K][K] -> float32 s[C][H][W]
 { all (c, i, j, k, l) in (C, H, W, K, K) s[c][i][j] += F[c][k][l] * x[i+k][j+l] }

@@ -23,7 +23,7 @@ from polyloom.wafer.network.graph import Stage, network_of
 from polyloom.wafer.network.program import compile_network
 from polyloom.wafer.network.run import simulate_network
 from samples import one_in
-from wafer.network.networks import ALONE, MAPS, MLP, RESIDUAL, TRAINED, TRANSPOSED
+from wafer.network.networks import ALONE, MAPS, MLP, RESIDUAL, SCALARS, TRAINED, TRANSPOSED
 
 
 def test_a_perceptron_is_right_sample_by_sample() -> None:
@@ -212,3 +212,12 @@ def test_other_machines(machine: str) -> None:
     result = simulate_one_wafer(MLP, samples=2, maps=MAPS, machine=machine, check=True)
     assert result.check is not None
     assert result.check.passed
+
+
+def test_a_scalar_is_a_result_and_is_read_by_other_layers() -> None:
+    x = np.arange(12, dtype=np.float16).reshape(3, 4)
+    result = simulate_one_wafer(SCALARS, {"x": x}, samples=3, pes=16, check=True)
+    assert result.check is not None
+    assert result.check.passed
+    assert np.array_equal(result.outputs["t"], x.sum(axis=1))
+    assert np.array_equal(result.outputs["y"], x - x.sum(axis=1, keepdims=True))

@@ -56,6 +56,29 @@ def test_losses_of_a_hundred_steps_are_those_of_numpy(several: bool) -> None:
     assert np.allclose(results["V2"], w2, atol=1e-5)
 
 
+def test_weights_of_a_model_are_a_state(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    x, v = (onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [4]) for n in "xV")
+    first = np.array([1, 2, 3, 4], dtype=np.float32)
+    nodes = [onnx.helper.make_node("Sub", ["W", "x"], ["V"])]
+    graph = onnx.helper.make_graph(nodes, "g", [x], [v], [onnx.numpy_helper.from_array(first, "W")])
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20)]), tmp_path / "m.onnx"
+    )
+    given = np.arange(12, dtype=np.float32).reshape(3, 4)
+    result = simulate_one_wafer(
+        load_tensors(tmp_path / "m.onnx", Reading()),
+        {"x": given},
+        samples=3,
+        pes=8,
+        state={"W": "V"},
+        check=True,
+    )
+    assert result.check is not None
+    assert result.check.passed
+    assert np.array_equal(result.outputs["V"], first - given.sum(axis=0))
+
+
 @pytest.mark.slow
 def test_a_convolutional_network_learns_as_in_numpy() -> None:
     rng, rate = np.random.default_rng(0), np.float32(1 / 32)

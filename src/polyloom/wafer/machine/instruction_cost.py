@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Read, children
@@ -35,10 +36,20 @@ class Shape:
     sizes: tuple[int, ...]
     strides: Mapping[int, tuple[int, ...]]
 
-    @property
+    @cached_property
     def count(self) -> int:
         """The number of elements."""
         return prod(self.sizes)
+
+    @cached_property
+    def _rows(self) -> dict[int, tuple[int, int]]:
+        return {}
+
+    def row(self, position: int) -> tuple[int, int]:
+        """Return how many elements of an operand follow each other at one stride, and that stride."""
+        if position not in self._rows:
+            self._rows[position] = _row(self.sizes, self.of(position))
+        return self._rows[position]
 
     def of(self, position: int) -> tuple[int, ...]:
         """Return an operand's strides, in its elements."""
@@ -102,7 +113,7 @@ def instruction_cycles(
     for position, element in zip((target, *sources), types, strict=True):
         if position is None:
             continue
-        length, stride = _row(shape.sizes, shape.of(position))
+        length, stride = shape.row(position)
         row = min(row, length)
         rate = min(rate, stride_limit(stride, element.size // 2))
     rows = -(-shape.count // max(row, 1))

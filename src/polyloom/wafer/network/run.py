@@ -191,7 +191,7 @@ def _collect(
         finished = np.maximum(finished, cycles.reshape(samples, carried.length).max(axis=1))
         for name, elements in net.stream.results:
             shape = program.buffer(name).extents
-            grid = np.indices(shape, dtype=np.int64).reshape(len(shape), -1).T
+            grid = np.argwhere(np.ones(shape, dtype=np.bool_))
             order = positions_of(grid, elements, carried.positions)
             outputs[name] = by_sample[:, order].reshape(samples, *shape)
     return {name: outputs[name] for name in program.outputs}, finished

@@ -60,7 +60,8 @@ def bus_positions(orders: Sequence[PortOrder], shape: tuple[int, ...]) -> tuple[
     start = sum(len(order.element) for order in orders)
     for order in reversed(orders):
         start -= len(order.element)
-        positions[tuple(order.element.T)] = start + np.arange(len(order.element))
+        own = start + np.arange(len(order.element))
+        positions[tuple(order.element.T)] = own if shape else own[0]
     return positions, tuple(len(order.element) for order in orders)
 
 
