@@ -251,7 +251,8 @@ def signature_of(program: HostProgram, scop: Scop, known_already: abc.Iterable[s
     others = [*(p.name for p in program.parameters), *sorted(known - defaults.keys())]
     names = (*scop.arguments, *(name for name in others if name not in scop.arguments))
     open_ended = frozenset(a.name for a in scop.arrays if a.shape and a.shape[0] is None)
-    return Signature(program, tuple(n for n in names if n not in known_already), open_ended, defaults)
+    arguments = tuple(n for n in names if n not in known_already)
+    return Signature(program, arguments, open_ended, defaults, scop.returned)
 
 
 def _place(part: LoadedHost) -> Place:
@@ -267,6 +268,7 @@ def _place(part: LoadedHost) -> Place:
         parameters={parameter.name: parameter.text for parameter in scop.parameters},
         variables={array.name: _variable(array) for array in scop.arrays},
         escaping=scop.escaping,
+        returned=scop.returned,
     )
 
 

@@ -115,7 +115,7 @@ class Function:
         signature = self._signature
         written = [b.name for b in signature.program.buffers if b.role in (Role.OUTPUT, Role.UPDATED)]
         named = [n for n in signature.arguments if n in written]
-        return self._arguments(named or [n for n in written if n not in signature.defaults])
+        return self._arguments(named or [n for n in written if n not in signature.hidden])
 
     @property
     def remarks(self) -> tuple[Diagnostic, ...]:
@@ -198,7 +198,7 @@ class Function:
             keep, self._keeper = self._keeper, None
             keep(self, time.perf_counter() - begin)
         if ends is None:
-            return {name: left[name] for name in order}
+            return left if used.foreign else self.compiled.given_back(left)
         return ends.outputs({n: np.asarray(a) for n, a in left.items()})
 
     def _inner(self, arrays: Mapping[str, Any], ends: Ends | None) -> dict[str, Any]:

@@ -101,7 +101,15 @@ class CompiledProgram:
             given, known = self.signature.named(positional, named), self.signature.names
             places = {name: (name if name in known else None, value) for name, value in given.items()}
             self._again = done.again(places, self.signature.arguments, self.order)
-        return {name: arrays[name] for name in self.order}
+        return self.given_back(arrays)
+
+    def given_back(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Return what a call returns of the arrays that were written; a C function returns a number."""
+        found = {name: arrays[name] for name in self.order}
+        returned = self.signature.returned
+        if returned is not None and isinstance(array := found[returned], np.ndarray):
+            found[returned] = array[()]
+        return found
 
     def done(
         self, positional: Sequence[Any], named: Mapping[str, Any]
@@ -188,7 +196,7 @@ class CompiledProgram:
         """The names of what a call returns."""
         written = [b.name for b in self.program.buffers if is_written(b)]
         first = [name for name in self.signature.arguments if name in written]
-        hidden = {*first, *self.signature.defaults}
+        hidden = {*first, *self.signature.hidden}
         return (*first, *(name for name in written if name not in hidden))
 
     def __repr__(self) -> str:

@@ -60,6 +60,7 @@ def saved_program(
         "arguments": list(signature.arguments),
         "open_ended": sorted(signature.open_ended),
         "defaults": dict(signature.defaults),
+        "returned": signature.returned,
         "numbers": {name: np.asarray(value).item() for name, value in numbers.items()},
         "built": [{"sizes": values, **document_of(executable.prepared(values), objects)} for values in found],
     }
@@ -78,6 +79,7 @@ def restored_program(
         tuple(document["arguments"]),
         frozenset(document["open_ended"]),
         document["defaults"],
+        document["returned"],
     )
     return _Restored(signature, document["built"], {**arrays, **document["numbers"]}, objects, device, whole)
 

@@ -162,5 +162,7 @@ class Scop:
     """What the front end has to remark."""
     fused: tuple[Span | None, ...] = ()
     """Where ``fma`` is called, which is a product and a sum here, each rounded."""
+    returned: str | None = None
+    """The scalar that holds what the function returns, where the part is the whole function."""
     unshared: bool = False
     """Whether all arrays exist as a whole and nobody else sees them, as those of a tensor program."""

@@ -33,7 +33,7 @@ from polyloom.frontends.c.syntax.preprocess import preprocess, preprocess_with_s
 from polyloom.frontends.c.syntax.regions import Region, extent_in, loop_lines, regions
 from polyloom.frontends.c.syntax.steps import with_steps_apart
 from polyloom.frontends.c.walk.control import walk_all
-from polyloom.frontends.c.walk.inlining import inlined
+from polyloom.frontends.c.walk.inlining import inlined, take_returned
 from polyloom.frontends.c.walk.summaries import summarised
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.polyhedra.effort import refusing
@@ -167,6 +167,8 @@ def _walked(
     hooks = Hooks(walk_all, inlined, place, size_of, staying, summarised, value)
     state = enter(region, tree, places, mode, hooks)
     state.elements = elements
+    if not region.marked:
+        take_returned(region.function, state)
     walk_all(region.body, state)
     return state
 
@@ -204,7 +206,12 @@ def _scop_of(part: Part) -> Scop:
         arguments=tuple(d.name for d in (arguments.params if arguments else ()) if getattr(d, "name", None)),
         escaping=escaping_iterators(part.region),
         fused=tuple(dict.fromkeys(state.fused)),
+        returned=next((a.name for a in arrays if _holds_returned(state, a.name)), None),
     )
+
+
+def _holds_returned(state: State, name: str) -> bool:
+    return any(p is not None and p.variable is state.arrays[name].place.variable for p in state.results)
 
 
 def _unread(arrays: Sequence[ScopArray], statements: Sequence[ScopStatement]) -> frozenset[str]:
@@ -246,7 +253,7 @@ def _array(found: FoundArray, part: Part) -> ScopArray:
         levels=found.levels if found.place.members else (),
         variable=variable.name,
         hidden=variable.origin is not Origin.INNER and not _seen(variable, part),
-        undefined=start.undefined,
+        undefined=start.undefined or _holds_returned(part.state, found.name),
         initial=start.value,
     )
 

@@ -33,6 +33,7 @@ from polyloom.frontends.c.scope.types import Array, CType, Pointer
 from polyloom.frontends.c.scope.writes import written_names
 from polyloom.frontends.c.syntax.preprocess import as_pragmas
 from polyloom.frontends.c.syntax.regions import Region, closing_brace
+from polyloom.frontends.c.walk.inlining import RETURNED
 from polyloom.ir.types import C_TYPES, ElementType
 from polyloom.scop.model import Origin, Scop
 
@@ -199,7 +200,12 @@ def _part(part: Part, slots: Sequence[Slot], region: str) -> list[str]:
     declared, depth = _declarations(part, own)
     stored = [line for k, slot in own for line in _stored(k, slot)]
     head = "static void polyloom_part(struct polyloom_slot *polyloom_slots)\n{"
-    begin, end = "#define return goto polyloom_end\n{", "}\n#undef return\npolyloom_end: ;"
+    returned = next((s for _, s in own if s.variable.name == RETURNED), None)
+    leave = "goto polyloom_end"
+    if returned is not None:
+        declared += [f"{C_TYPES[returned.type]} {RETURNED};"]
+        leave = f"for (;; ({{ {leave}; }})) {RETURNED} ="
+    begin, end = f"#define return {leave}\n{{", "}\n#undef return\npolyloom_end: ;"
     return [head, *declared, begin, region, end, *stored, "}" * (depth + 1)]
 
 

@@ -45,7 +45,8 @@ class Place:
 
     ``extent``: a range of characters of ``source``. ``parameters``: what C calls the integers, by their names
     in the host program; empty where another variable has that name.
-    ``variables``: by the names of buffers. ``escaping``: iterators that C reads afterwards.
+    ``variables``: by the names of buffers. ``escaping``: iterators that C reads afterwards. ``returned``: the
+    buffer of what the function returns.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Place:
     parameters: Mapping[str, str]
     variables: Mapping[str, Variable]
     escaping: tuple[str, ...] = ()
+    returned: str | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,7 +63,8 @@ class Replacement:
     """A range of characters of the source, and the call in front of it that may do its work.
 
     ``integers``: the C expressions of the call's parameters. ``pointers``: for each of its buffers, that of
-    its first element's address. ``copies``: of elements that do not lie side by side.
+    its first element's address. ``copies``: of elements that do not lie side by side. ``returned``: the type
+    and name of the variable whose value is returned behind the call.
     """
 
     start: int
@@ -70,6 +73,7 @@ class Replacement:
     integers: tuple[str, ...]
     pointers: tuple[str, ...]
     copies: tuple[GatheredArray, ...] = ()
+    returned: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,12 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
         integers=integers,
         pointers=pointers,
         copies=tuple(copies),
+        returned=next((_returned(b, place) for b in call.buffers if b.name == place.returned), None),
     )
+
+
+def _returned(buffer: Buffer, place: Place) -> tuple[str, str]:
+    return C_TYPES[buffer.type], place.variables[buffer.name].element(())
 
 
 def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagnostic]:
@@ -192,7 +201,9 @@ def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[s
         end_of_line = "\r\n" if "\r\n" in text else "\n"
         original = text[part.start : part.end]
         lines = [f"{{ /* by Polyloom, see {file} */", *_block(part, macros, margin)]
-        lines += [f"{margin}{original}", f"{margin}  }}", f"{margin}}}"]
+        lines += [f"{margin}{original}", f"{margin}  }}"]
+        lines += [f"{margin}  return {part.returned[1]};"] if part.returned else []
+        lines += [f"{margin}}}"]
         pieces += [text[position : part.start], end_of_line.join(lines)]
         position = part.end
     return "".join([*pieces, text[position:]])
@@ -203,6 +214,8 @@ def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> Iterato
     integers = [f"(long long){text}" for text in part.integers]
     call = f"{part.call.function}({', '.join([*integers, *part.pointers])})"
     yield f"{margin}  extern {part.call.declaration};"
+    if part.returned:
+        yield f"{margin}  {' '.join(part.returned)};"
     if not part.copies and not macros:
         yield f"{margin}  if (!{call}) {{"
         return

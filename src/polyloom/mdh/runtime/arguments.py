@@ -31,12 +31,14 @@ class Signature:
     ``arguments`` may name what the program does not use. ``open_ended``: buffers of which C does not say the
     first extent (``double *a``); their arrays may be larger than what is accessed. ``defaults``: what
     buffers start from that need not be given: C's locals of which the part is all that matters.
+    ``returned``: the one of them that a call returns nevertheless, what the C function returns.
     """
 
     program: HostProgram
     arguments: tuple[str, ...]
     open_ended: frozenset[str] = field(default_factory=frozenset)
     defaults: Mapping[str, float | int] = field(default_factory=dict)
+    returned: str | None = None
 
     def named(self, positional: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Return all arguments by name.
@@ -56,6 +58,11 @@ class Signature:
                 raise PolyloomError(error(code, f"`{name}` {what}", helps=helps))
             found[name] = value
         return found
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Names of buffers that a call neither takes nor returns unless they are given."""
+        return frozenset(self.defaults) - {self.returned}
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ from polyloom.frontends.c.walk.drafting import affine_of, begin
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
 
+RETURNED = "polyloom_returned"
+
 
 def inlined(found: Defined, node: c_ast.FuncCall, state: State) -> Expression | None:
     """Walk the body of a function in place of its call; return what it returns, None for ``void``.
@@ -63,6 +65,20 @@ def _result(found: Defined, state: State) -> Place | None:
         )
     name = state.numbered("ret") if state.mode is Mode.TEXT else state.fresh(f"{found.name}_result")
     return place_of(Variable(found.name, name, ctype, Origin.INNER))
+
+
+def take_returned(function: c_ast.FuncDef, state: State) -> None:
+    """Let ``return`` store what a function returns that is a part as a whole, if that is a number.
+
+    C knows the place by the name ``RETURNED``, which is in scope where the part stands.
+    """
+    ctype = type_of_name(function.decl.type.type, state)
+    if isinstance(ctype, Void):
+        state.results.append(None)
+    if isinstance(ctype, Scalar) and state.scope.outer is not None:
+        variable = Variable(RETURNED, state.fresh("returned"), ctype, Origin.OUTER)
+        state.scope.outer.names[RETURNED] = variable
+        state.results.append(place_of(variable))
 
 
 def bound_scope(found: Defined, node: c_ast.FuncCall, state: State) -> Scope:
