@@ -246,7 +246,8 @@ def signature_of(program: HostProgram, scop: Scop, known_already: abc.Iterable[s
     Without those that are ``known_already``.
     """
     outer = [a for a in scop.arrays if a.origin is Origin.OUTER and (a.undefined or a.initial is not None)]
-    known = {b.name for b in program.buffers if b.role is not Role.LOCAL}
+    made = {b.name for b in program.buffers if b.name == scop.returned and b.role is Role.OUTPUT}
+    known = {b.name for b in program.buffers if b.role is not Role.LOCAL} - made
     defaults = {a.name: a.initial or 0 for a in outer if a.name in known}
     others = [*(p.name for p in program.parameters), *sorted(known - defaults.keys())]
     names = (*scop.arguments, *(name for name in others if name not in scop.arguments))

@@ -216,7 +216,8 @@ class Function:
         else:
             names = {ends.names.get(inner, inner): inner for inner in ends.program_inputs}
             results = tuple(tensor for tensor, _, _ in ends.results.values())
-        return done.again({n: (names.get(n), a) for n, a in given.items()}, tuple(self.inputs), results)
+        again = done.again({n: (names.get(n), a) for n, a in given.items()}, tuple(self.inputs), results)
+        return self.compiled.with_number(again)
 
     def batches(self, *arrays: Any, size: int | None = None, **named: Any) -> Any:
         """Run over arrays of more rows than it takes, part after part along the first axis of each.

@@ -100,7 +100,8 @@ class CompiledProgram:
         if done is not None:
             given, known = self.signature.named(positional, named), self.signature.names
             places = {name: (name if name in known else None, value) for name, value in given.items()}
-            self._again = done.again(places, self.signature.arguments, self.order)
+            again = done.again(places, self.signature.arguments, self.order)
+            self._again = self.with_number(again)
         return self.given_back(arrays)
 
     def given_back(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -110,6 +111,21 @@ class CompiledProgram:
         if returned is not None and isinstance(array := found[returned], np.ndarray):
             found[returned] = array[()]
         return found
+
+    def with_number(self, again: Again | None) -> Again | None:
+        """Return calls that are short, with what a C function returns as a number."""
+        returned = self.signature.returned
+        if again is None or returned is None:
+            return again
+        place = self.order.index(returned)
+
+        def call(*positional: Any, **named: Any) -> Any:
+            found = again(*positional, **named)
+            return (
+                found if found is NotImplemented else (*found[:place], found[place][()], *found[place + 1 :])
+            )
+
+        return call
 
     def done(
         self, positional: Sequence[Any], named: Mapping[str, Any]

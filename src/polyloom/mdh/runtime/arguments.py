@@ -31,7 +31,7 @@ class Signature:
     ``arguments`` may name what the program does not use. ``open_ended``: buffers of which C does not say the
     first extent (``double *a``); their arrays may be larger than what is accessed. ``defaults``: what
     buffers start from that need not be given: C's locals of which the part is all that matters.
-    ``returned``: the one of them that a call returns nevertheless, what the C function returns.
+    ``returned``: what the C function returns, which a call gives though no caller does.
     """
 
     program: HostProgram
@@ -169,7 +169,8 @@ def _numbers(buffer: Buffer) -> str:
 
 
 def _unknown(signature: Signature, given: Mapping[str, Any]) -> list[Diagnostic]:
-    helps = [f"its arguments: {', '.join(signature.names) or 'none'}"]
+    taken = (name for name in signature.names if name != signature.returned)
+    helps = [f"its arguments: {', '.join(taken) or 'none'}"]
     names = (name for name in given if name not in (*signature.names, *signature.arguments))
     who = signature.program.name
     return [error("argument-unknown", f"`{who}` has no argument `{name}`", helps=helps) for name in names]
