@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -26,7 +25,7 @@ def document(capsys: Captured, arguments: list[str], status: int = 0) -> Any:
 
     On a loaded machine, either: lines that say where long work stands are left out.
     """
-    with mock.patch.object(progress, "LINE_SECONDS", math.inf):
+    with mock.patch.multiple(progress, LINE_SECONDS=1e6, DELAY=1e6):
         assert run([*arguments, "--json"]) == status
     out, err = capsys.readouterr()
     assert (err == "") == (status == 0), err
