@@ -33,7 +33,7 @@ from polyloom.mdh.tree.nodes import (
     Store,
     counted,
 )
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 from samples import LATER
 
 I32, F32, F16, I64, BOOL = (
@@ -203,6 +203,8 @@ def more(amount: int, *at: IntExpression) -> Compute:
 
 
 ZERO, ONE, ALL = Number(0), Number(1), Number(24)
+TWICE = (sum_of([(2, HERE), (1, T)]), J)
+ONE_MORE = Compute(Read(0, I32) + 1, (Load("B", TWICE),))
 PROGRAMS: dict[str, Code] = {
     "steps in time, each parallel": (
         at_t(
@@ -223,6 +225,21 @@ PROGRAMS: dict[str, Code] = {
             ),
             start=2,
             step=3,
+        ),
+    ),
+    "three parallel loops, in rows, each point once": (
+        group(
+            "t",
+            Number(2),
+            group(
+                "i",
+                Number(3),
+                group(
+                    "j",
+                    N,
+                    If(Compute(Read(0, I32) < 3, (Load("A", (HERE, J)),)), (Store("B", TWICE, ONE_MORE),)),
+                ),
+            ),
         ),
     ),
     "a triangle": (group("i", N, group("j", plus(HERE, 1), Store("B", (HERE, J), read("A", J, HERE)))),),

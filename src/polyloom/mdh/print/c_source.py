@@ -97,6 +97,8 @@ _TAKEN = (
     "end",
     "point",
     "points",
+    "begin",
+    "stop",
     "part",
     "lanes",
     "threads",
@@ -415,9 +417,11 @@ class _Entry:
         body = list(block_lines(loops[-1].body, inside))
         if len(loops) == 1:
             lines = [f"{_head_of_share(loop, inside)} {{", *indented(body), "}"]
-        else:
+        elif any(isinstance(s, For) and s.kind is not Kind.VECTOR for s in walk(loops[-1].body)):
             lines = ["for (int64_t point = first; point < end; point++) {"]
             lines += [*indented([*point_lines(loops, inside), *body]), "}"]
+        else:
+            lines = _in_rows(loops, body, inside)
         yield "{"
         yield f"    const int64_t points = {scope.integer(product_of(counts))};"
         if loop.by_work:
@@ -524,12 +528,33 @@ def _waits(statement: Statement) -> bool:
     return isinstance(statement, For) and statement.kind is Kind.GROUP and not statement.nowait
 
 
-def _head_of_share(loop: For, scope: Scope) -> str:
-    """Return the head of a loop over iterations ``first`` to ``end``."""
+def _in_rows(loops: Sequence[For], body: Sequence[str], scope: Scope) -> list[str]:
+    """Return nested parallel loops row by row: a division for each point would cost more than short bodies.
+
+    A row is what threads have of the points of the innermost loop: the first and the last may be parts.
+    """
+    *_, row = loops
+    width = scope.operand(trip_count(row))
+    iterators = point_lines(loops[:-1], scope, inner=trip_count(row))
+    return [
+        "for (int64_t point = first; point < end;) {",
+        *indented(iterators),
+        f"    const int64_t begin = point % {width};",
+        f"    const int64_t stop = {width} - begin < end - point ? {width} : begin + (end - point);",
+        f"    {_head_of_share(row, scope, 'begin', 'stop')} {{",
+        *indented(indented(body)),
+        "    }",
+        "    point += stop - begin;",
+        "}",
+    ]
+
+
+def _head_of_share(loop: For, scope: Scope, first: str = "first", last: str = "end") -> str:
+    """Return the head of a loop over iterations ``first`` to ``last``."""
     name = scope.names[loop.iterator]
     assert isinstance(loop.step, Number)
     step, start = loop.step.value, loop.start
-    begin, stop = ((f"{text} * {step}" if step != 1 else text) for text in ("first", "end"))
+    begin, stop = ((f"{text} * {step}" if step != 1 else text) for text in (first, last))
     if start != Number(0):
         begin, stop = (f"{scope.operand(start)} + {text}" for text in (begin, stop))
     return f"for (int64_t {name} = {begin}; {name} < {stop}; {name} += {step})"

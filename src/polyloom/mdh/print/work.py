@@ -38,13 +38,22 @@ PIECES, ROWS = 64, 256
 """Into how many pieces a parallel loop falls at most, and several nested ones; work is counted of each."""
 
 
-def point_lines(loops: Sequence[For], scope: Scope, used: Collection[str] | None = None) -> Iterator[str]:
-    """Yield the iterators of nested loops at ``point``; those that are ``used``, or all."""
-    counts = [trip_count(each) for each in loops]
+def point_lines(
+    loops: Sequence[For],
+    scope: Scope,
+    used: Collection[str] | None = None,
+    *,
+    inner: IntExpression = Number(1),
+) -> Iterator[str]:
+    """Yield the iterators of nested loops at ``point``; those that are ``used``, or all.
+
+    ``inner``: points of further loops inside.
+    """
+    counts, within = [trip_count(each) for each in loops], inner
     for k, loop in enumerate(loops):
         if used is not None and loop.iterator not in used:
             continue
-        inner = product_of(counts[k + 1 :])
+        inner = product_of([*counts[k + 1 :], within])
         text = "point" if inner == Number(1) else f"point / {scope.operand(inner)}"
         if k and counts[k] != Number(1):
             text = f"{text} % {scope.operand(counts[k])}"
