@@ -25,6 +25,7 @@ from polyloom.mdh.lowering.constants.at_load import Packed, fixed_nodes, packed
 from polyloom.mdh.lowering.constants.constant_terms import constant_terms_apart
 from polyloom.mdh.lowering.invariant_fills import alike, hoisted_fills
 from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vectors
+from polyloom.mdh.lowering.nests.scans_in_vectors import scans_in_vectors
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.rows import rows_of
 from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps
@@ -79,7 +80,8 @@ def tree_of(
     rows = rows_of(program)
     lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)
     tree = program_tree(program, lower, rows.reshaped, marked=marked)
-    tree = for_a_team(recurrences_in_vectors(tree, device.vector_bytes))
+    tree = scans_in_vectors(recurrences_in_vectors(tree, device.vector_bytes), device.vector_bytes)
+    tree = for_a_team(tree)
     return proved(program, without_needless_barriers(tree))
 
 

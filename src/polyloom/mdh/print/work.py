@@ -43,17 +43,17 @@ def point_lines(
     scope: Scope,
     used: Collection[str] | None = None,
     *,
-    inner: IntExpression = Number(1),
+    inner: IntExpression | None = None,
 ) -> Iterator[str]:
     """Yield the iterators of nested loops at ``point``; those that are ``used``, or all.
 
     ``inner``: points of further loops inside.
     """
-    counts, within = [trip_count(each) for each in loops], inner
+    counts, within = [trip_count(each) for each in loops], [] if inner is None else [inner]
     for k, loop in enumerate(loops):
         if used is not None and loop.iterator not in used:
             continue
-        inner = product_of([*counts[k + 1 :], within])
+        inner = product_of([*counts[k + 1 :], *within])
         text = "point" if inner == Number(1) else f"point / {scope.operand(inner)}"
         if k and counts[k] != Number(1):
             text = f"{text} % {scope.operand(counts[k])}"

@@ -112,3 +112,59 @@ def test_few_threads_walk_along_rows_and_many_along_wavefronts(tmp_path: Path) -
     (loaded,) = load_host_programs(tmp_path / "recurrence.c", reading)
     assert suited(loaded.program, choose("native", threads=2)) is loaded.program.in_rows is not None
     assert suited(loaded.program, choose("native", threads=64)) is loaded.program
+
+
+HEAD = "void kernel(int n, double w, double v, double A[n][n], double b[n][n], float f[n])"
+SCANS: dict[str, str] = {
+    "sums": "double s = w; for (int i = 0; i < n; i++) { s += b[0][i]; A[1][i] = s; }",
+    "in place": "for (int i = 1; i < n; i++) A[1][i] += A[1][i - 1];",
+    "of what a point overwrites": """double s = 0;
+        for (int i = 0; i < n; i++) { s += A[1][i]; A[1][i] = s * b[2][i]; }""",
+    "a counter": "double s = v; for (int i = 0; i < n; i++) { s += 2; A[1][i] = s * b[2][i]; }",
+    "rows": "for (int i = 0; i < n; i++) for (int j = 1; j < n; j++) A[i][j] += A[i][j - 1];",
+    "stored as another type": "double s = 0; for (int i = 0; i < n; i++) { s += b[0][i]; f[i] = s; }",
+}
+
+
+def scan(tmp_path: Path, body: str, threads: int = 1, **options: Any) -> Any:
+    path = tmp_path / "scan.c"
+    path.write_text(f"{HEAD} {{\n{body}\n}}\n")
+    return polyloom.compile(path, device="native", threads=threads, check=True, **options)
+
+
+@pytest.mark.parametrize("form", one_in(2, SCANS))
+def test_loops_that_carry_a_sum(tmp_path: Path, form: str) -> None:
+    """Each call is compared with the C program."""
+    for threads in (1, 3):
+        made = scan(tmp_path, SCANS[form], threads)
+        assert is_in_vectors(made, 61)
+        for n in (3, 12, 61):
+            made(**values(n), f=np.zeros(n, np.float32))
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 1e308])
+def test_sums_of_what_is_no_number(tmp_path: Path, value: float) -> None:
+    made, given = scan(tmp_path, SCANS["sums"]), values(40)
+    given["b"][0, 13:15] = value
+    expected = np.cumsum([given["w"], *given["b"][0]])[1:]
+    made(**given, f=np.zeros(40, np.float32))
+    assert np.array_equal(np.isnan(given["A"][1]), np.isnan(expected))
+    assert np.allclose(given["A"][1], expected, rtol=1e-12, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "double s = 0; for (int i = 1; i < n - 1; i++) { s += b[0][i]; A[1][i] = s + A[1][i + 1]; }",
+        "double s = 0; for (int i = 1; i < n; i++) { s += A[1][i - 1]; A[1][i] = s; }",
+        "double s = 0; for (int i = 0; i < n; i++) { s += b[0][i]; if (s > 1) A[1][i] = s; }",
+    ],
+)
+def test_loops_that_carry_more_stay(tmp_path: Path, body: str) -> None:
+    made = scan(tmp_path, body)
+    for n in (3, 40):
+        made(**values(n), f=np.zeros(n, np.float32))
+
+
+def test_strict_sums_keep_their_order(tmp_path: Path) -> None:
+    assert not is_in_vectors(scan(tmp_path, SCANS["sums"], fp="strict"), 61)

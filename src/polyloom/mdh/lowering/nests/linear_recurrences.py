@@ -7,6 +7,8 @@
                                                      y[j + l] = t[l];  carry = t[W - 1]
                                                    for the rest of j: as before
 
+Where coefficients change from point to point, ``y[j - 1] * c[j] * s`` becomes ``y[j - 1] * (c[j] * s)``.
+
 ``x`` may be anything that the loop does not change before it reads it, ``a`` and ``s`` what it never changes;
 y may go back several steps. From vector to vector the chain is one product and sum, not W of them and what
 else stands around y. The powers of ``a`` are the recurrence's answer to one impulse, computed by itself.
@@ -20,7 +22,7 @@ Source: block recurrences (Kogge and Stone 1973: idea). Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -71,6 +73,8 @@ from polyloom.polyhedra.loops.tree import (
 
 MOST_STEPS = 4
 """How far back a recurrence may go."""
+APART = 4
+"""Where a loop reads nothing nearer than so many points back, compilers make vectors of it as it stands."""
 WIDEST = BLOCK
 """Lanes of a vector: each is a product and a sum for all of them."""
 
@@ -139,11 +143,19 @@ def linear(expression: Expression, chain: frozenset[int], varying: frozenset[int
 
 
 def _has_iterator(expression: Expression) -> bool:
+    return _has(expression, lambda part: isinstance(part, Iterator))
+
+
+def _divides(expression: Expression) -> bool:
+    return _has(expression, lambda part: isinstance(part, Binary) and part.op is BinaryOp.DIVIDE)
+
+
+def _has(expression: Expression, is_meant: Callable[[Expression], bool]) -> bool:
     found = False
 
     def note(part: Expression) -> None:
         nonlocal found
-        found = found or isinstance(part, Iterator)
+        found = found or is_meant(part)
 
     rebuilt(expression, note)
     return found
@@ -182,7 +194,7 @@ def _whole(a: Linear) -> Expression | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class Recurrence:
     """A loop that stores ``scale * rest + sum of coefficients[k - 1] * (what it stored k points before)``."""
 
     loop: For
@@ -206,33 +218,63 @@ class _Maker:
 
     def statement(self, statement: Statement) -> Code:
         """Return what stands for a statement."""
-        found = self._found(statement) if isinstance(statement, For) else None
-        if found is None:
+        if not isinstance(statement, For):
             return (statement,)
+        found = self._found(statement)
+        if found is None:
+            return (self._short(statement),)
         kind = found.store.value.type
         lanes = min(WIDEST, self.vector_bytes // kind.size)
         if lanes < max(4, len(found.coefficients)):
             return (statement,)
-        return _Blocks(found, lanes, kind, self.names).code()
+        return Blocks(found, lanes, kind, self.names).code()
 
-    def _found(self, loop: For) -> _Found | None:
+    def _found(self, loop: For) -> Recurrence | None:
         """Return the recurrence that a loop is; None where it is none."""
+        back = self._back(loop)
+        if not back or max(back.values()) > MOST_STEPS or min(back.values()) >= APART:
+            return None
+        (store,) = loop.body
+        assert isinstance(store, Store)
+        return recurrence_of(loop, store, back)
+
+    def _back(self, loop: For) -> dict[int, int] | None:
+        """Return what a loop of one store loads of what it stored before: how many points, by position."""
         match loop:
             case For(kind=Kind.SEQUENTIAL, step=Number(value=1), body=(Store() as store,)):
                 pass
             case _:
                 return None
-        if store.array not in self.alone or not store.value.type.is_float or not _has_end(loop):
+        if store.array not in self.alone or not store.value.type.is_float or not has_end(loop):
             return None
         if store.value.type is ElementType.FLOAT16:
             return None
-        back = _steps_back(loop.iterator, store)
-        if back is None or not back or max(back.values()) > MOST_STEPS:
-            return None
-        return _recurrence(loop, store, back)
+        return _steps_back(loop.iterator, store)
+
+    def _short(self, loop: For) -> For:
+        """Return a loop in which one product and one sum wait for a point before: ``a[i - 1] * (c[i] * s)``.
+
+        Whatever the coefficient of a point is, ``a[i - 1] * c[i] * s`` would wait for two products.
+        """
+        back = self._back(loop)
+        if back is None or len(back) != 1:
+            return loop
+        (store,), (position,) = loop.body, back
+        assert isinstance(store, Store)
+        value = store.value
+        found = linear(value.expression, frozenset(back), frozenset(back))
+        if found is None or found.scale is not None or set(found.coefficients) != set(back):
+            return loop
+        coefficient = found.coefficients[position]
+        if _divides(coefficient) or isinstance(coefficient, Constant):
+            return loop
+        chain = Binary(BinaryOp.MULTIPLY, coefficient, Read(position, value.type))
+        whole = chain if found.rest is None else Binary(BinaryOp.ADD, chain, found.rest)
+        return replace(loop, body=(replace(store, value=replace(value, expression=whole)),))
 
 
-def _has_end(loop: For) -> bool:
+def has_end(loop: For) -> bool:
+    """Return whether a loop goes up to an end that is known before it runs."""
     try:
         return loop.end is not None
     except ValueError:
@@ -241,7 +283,7 @@ def _has_end(loop: For) -> bool:
 
 def _steps_back(iterator: str, store: Store) -> dict[int, int] | None:
     """Return for each load of what the loop stored before how many points; None where that is not known."""
-    target = _integers(store.subscripts)
+    target = integers_of(store.subscripts)
     if not target or any(iterator in names_in(s) for s in target[:-1]):
         return None
     if (1, Name(iterator)) not in linear_terms([(1, target[-1])])[0]:
@@ -254,7 +296,7 @@ def _steps_back(iterator: str, store: Store) -> dict[int, int] | None:
             if any(isinstance(s, Compute) and _loads(s, store.array) for s in load.subscripts):
                 return None
             continue
-        place = _integers(load.subscripts)
+        place = integers_of(load.subscripts)
         apart = [plus(a, b, -1) for a, b in zip(place, target, strict=False)]
         if not place or not all(isinstance(a, Number) for a in apart):
             return None
@@ -264,7 +306,7 @@ def _steps_back(iterator: str, store: Store) -> dict[int, int] | None:
     return found
 
 
-def _integers(subscripts: tuple[IntExpression | Compute, ...]) -> tuple[IntExpression, ...]:
+def integers_of(subscripts: tuple[IntExpression | Compute, ...]) -> tuple[IntExpression, ...]:
     """Return subscripts that are integers; none where one is data."""
     found = tuple(s for s in subscripts if not isinstance(s, Compute))
     return found if len(found) == len(subscripts) else ()
@@ -275,7 +317,8 @@ def _loads(value: Compute, array: str) -> bool:
     return any(load.array == array for load in value.loads) or any(_loads(s, array) for s in inner)
 
 
-def _recurrence(loop: For, store: Store, back: Mapping[int, int]) -> _Found | None:
+def recurrence_of(loop: For, store: Store, back: Mapping[int, int]) -> Recurrence | None:
+    """Return the recurrence that a store is, whose loads at these positions are of so many points before."""
     value, iterator = store.value, loop.iterator
     varying = {p for p, load in enumerate(value.loads) if p in back or _varies(load, iterator)}
     found = linear(value.expression, frozenset(back), frozenset(varying))
@@ -289,7 +332,7 @@ def _recurrence(loop: For, store: Store, back: Mapping[int, int]) -> _Found | No
     for position, c in found.coefficients.items():
         before = sums[back[position] - 1]
         sums[back[position] - 1] = c if before is None else Binary(BinaryOp.ADD, before, c)
-    return _Found(
+    return Recurrence(
         loop=loop,
         store=store,
         coefficients=tuple(None if c is None else compute(c) for c in sums),
@@ -326,11 +369,14 @@ def _place(known: list[Any], wanted: object) -> int:
     return known.index(wanted)
 
 
-class _Blocks:
+class Blocks:
     """The code of one recurrence: ``lanes`` points at a time, and the rest as it was."""
 
-    def __init__(self, found: _Found, lanes: int, kind: ElementType, names: Names) -> None:
-        self.found, self.lanes, self.kind = found, lanes, kind
+    left = 0
+    """Points that the last loop has at least."""
+
+    def __init__(self, found: Recurrence, lanes: int, kind: ElementType, names: Names) -> None:
+        self.found, self.lanes, self.kind, self.names = found, lanes, kind, names
 
         def name(wanted: str) -> str:
             return names.of((object(),), wanted)
@@ -340,6 +386,7 @@ class _Blocks:
         )
         self.columns = [name(f"answer{m}") for m in range(lanes)]
         self.carries = [name(f"before{k}") for k in range(1, len(found.coefficients) + 1)]
+        self.nexts = [name(f"next{k}") for k in range(1, len(found.coefficients) + 1)]
         self.starts = [name(f"start{k}") for k in range(1, len(found.coefficients) + 1)]
         self.factors = [name(f"factor{k}") for k in range(1, len(found.coefficients) + 1)]
         self.scale, self.first, self.lane, self.rest = map(name, ("scale", "block", "lane", "rest"))
@@ -349,7 +396,7 @@ class _Blocks:
         loop = self.found.loop
         count = plus(loop.end, loop.start, -1)
         whole = Operation(">=", (count, Number(2 * self.lanes)))
-        blocks = Operation("/", (count, Number(self.lanes)))
+        blocks = Operation("/", (plus(count, -self.left), Number(self.lanes)))
         rest = LetInteger(self.rest, plus(loop.start, times(self.lanes, blocks)))
         tail = replace(loop, start=Name(self.rest))
         return (If(whole, (*self._tables(), rest, self._loop(), tail), (loop,)),)
@@ -389,7 +436,7 @@ class _Blocks:
 
     def _stored_before(self, k: int) -> Load:
         store, loop = self.found.store, self.found.loop
-        *outer, last = _integers(store.subscripts)
+        *outer, last = integers_of(store.subscripts)
         first = plus(replace_name(last, loop.iterator, loop.start), -k)
         return Load(store.array, (*outer, first))
 
@@ -400,17 +447,17 @@ class _Blocks:
         end = Operation("<", (Name(self.first), Name(self.rest)))
         body = (
             self._array(self.values, self.lanes),
-            self._vector(self.values, self._rest_at()),
+            self._given(),
             self._array(self.totals, self.lanes),
             *self._combined(),
             self._again(),
-            self._stored(),
+            *self._stored(),
             *self._carried(),
         )
         return For(iterator=self.first, start=loop.start, condition=end, step=Number(self.lanes), body=body)
 
-    def _rest_at(self) -> Compute:
-        return self._at_lane(Store("", (), self.found.rest)).value
+    def _given(self) -> For:
+        return self._lanes(self._at_lane(Store(self.values, (Name(self.lane),), self.found.rest)))
 
     def _at_lane(self, store: Store) -> Store:
         here = plus(Name(self.first), Name(self.lane))
@@ -423,13 +470,23 @@ class _Blocks:
         here = Load(self.totals, (Name(self.lane),))
         given = [Load(self.values, (Number(m),)) for m in range(self.lanes)]
         columns = [Load(c, (Name(self.lane),)) for c in self.columns]
-        terms = list(zip(columns, given, strict=True))
-        starts = [Load(s, (Name(self.lane),)) for s in self.starts]
-        terms += list(zip(starts, map(Load, self.carries), strict=True))
-        first, *others = terms
-        code = [self._vector(self.totals, self._products([first]))]
+        first, *others = zip(columns, given, strict=True)
+        code: list[Statement] = [self._vector(self.totals, self._products([first]))]
         code += [self._vector(self.totals, self._products([term], here)) for term in others]
+        code += self._next()
+        starts = [Load(s, (Name(self.lane),)) for s in self.starts]
+        for term in zip(starts, map(Load, self.carries), strict=True):
+            code.append(self._vector(self.totals, self._products([term], here)))
         return tuple(code)
+
+    def _next(self) -> list[Statement]:
+        """Return what the next vector takes over, computed beside this one: no vector is in the chain."""
+        code: list[Statement] = []
+        for k, name in enumerate(self.nexts, 1):
+            lane = Number(self.lanes - k)
+            terms = [(Load(s, (lane,)), Load(c)) for s, c in zip(self.starts, self.carries, strict=True)]
+            code += [self._array(name), Store(name, (), self._products(terms, Load(self.totals, (lane,))))]
+        return code
 
     def _again(self) -> If:
         """Return the lanes one by one where the last one holds no finite number."""
@@ -437,7 +494,13 @@ class _Blocks:
         gone = Compare(CompareOp.NE, Binary(BinaryOp.SUBTRACT, last, last), Constant(0, self.kind))
         return If(
             Compute(gone, (Load(self.totals, (Number(self.lanes - 1),)),)),
-            tuple(Store(self.totals, (Number(m),), self._alone(m)) for m in range(self.lanes)),
+            (
+                *(Store(self.totals, (Number(m),), self._alone(m)) for m in range(self.lanes)),
+                *(
+                    Store(name, (), self._read(Load(self.totals, (Number(self.lanes - k),))))
+                    for k, name in enumerate(self.nexts, 1)
+                ),
+            ),
         )
 
     def _alone(self, m: int) -> Compute:
@@ -447,15 +510,13 @@ class _Blocks:
             terms.append((Load(factor), before))
         return self._products(terms)
 
-    def _stored(self) -> For:
+    def _stored(self) -> Code:
         value = self._read(Load(self.totals, (Name(self.lane),)))
-        return self._lanes(self._at_lane(replace(self.found.store, value=value)))
+        return (self._lanes(self._at_lane(replace(self.found.store, value=value))),)
 
     def _carried(self) -> Code:
-        places = enumerate(self.carries, 1)
-        return tuple(
-            Store(name, (), self._read(Load(self.totals, (Number(self.lanes - k),)))) for k, name in places
-        )
+        pairs = zip(self.carries, self.nexts, strict=True)
+        return tuple(Store(carry, (), self._read(Load(following))) for carry, following in pairs)
 
     # -- pieces
 
