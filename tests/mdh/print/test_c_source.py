@@ -11,7 +11,7 @@ from test_evaluate_tree import plus
 from test_tree import matrix_vector
 
 from polyloom.c_compilers import c_compilers
-from polyloom.ir.expressions import Constant, Convert, Iterator, Read
+from polyloom.ir.expressions import Compare, CompareOp, Constant, Convert, Iterator, Read, Select
 from polyloom.ir.types import ElementType
 from polyloom.mdh.native.entry import built
 from polyloom.mdh.print.c_source import Reader, c_source, c_text
@@ -325,6 +325,40 @@ def test_programs_of_a_team(name: str) -> None:
     for n in (0, 1, 7):
         function = kernel(*PROGRAMS[name], integers=("n",))
         assert_same(function, data(), {"n": n})
+
+
+@pytest.mark.parametrize("width", [2, 4, 8, 16])
+@pytest.mark.parametrize("kind", [F32, ElementType.FLOAT64])
+@pytest.mark.parametrize("op", [CompareOp.GT, CompareOp.LT])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_choices_between_what_is_compared(
+    op: CompareOp, swapped: bool, kind: ElementType, width: int
+) -> None:
+    """``a > b ? a : b`` is an instruction: of zeros, and where one is no number, it takes the second."""
+    first, second = (Load("y", (Number(k), L)) for k in (0, 1))
+    a, b = Read(0, kind), Read(1, kind)
+    chosen = Select(Compare(op, a, b), b, a) if swapped else Select(Compare(op, a, b), a, b)
+    store = Store("B", (Number(0), L), Compute(chosen, (first, second)))
+    shape = (Number(2), Number(16))
+    function = Function(
+        name="chosen",
+        parameters=(
+            Parameter(name="y", type=kind, shape=shape, constant=True),
+            Parameter(name="B", type=kind, shape=shape, constant=False),
+        ),
+        integers=(),
+        body=(counted("l", Number(width), (store,), kind=Kind.VECTOR),),
+    )
+    assert ("larger" in c_source(function)) != ("smaller" in c_source(function))
+    special = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.0, -1.0, 2.0]
+    for turn in range(len(special)):
+        y = np.array([special * 2, (special[turn:] + special[:turn]) * 2], kind.dtype)
+        arrays = {"y": y, "B": np.zeros((2, 16), kind.dtype)}
+        (left, right), found = y[:, :width], computed(function, arrays, {}, 1)["B"][0, :width]
+        holds = left > right if op is CompareOp.GT else left < right
+        wanted = np.where(holds, right, left) if swapped else np.where(holds, left, right)
+        assert np.array_equal(found, wanted, equal_nan=True)
+        assert np.array_equal(np.signbit(found), np.signbit(wanted))
 
 
 def test_halves_are_stored_as_halves() -> None:

@@ -274,6 +274,27 @@ def _extreme(name: str, family: str, kind: _Kind) -> str:
     return _one_line(name, kind, "a b", kind.chosen(f"a {sign} b", "a", "b"))
 
 
+def _chosen_extreme(name: str, family: str, kind: _Kind) -> str:
+    """Return ``a > b ? a : b`` or ``a < b ? a : b`` of floats: b where one is NaN, or both are zeros.
+
+    So x86 has it, where compilers of C make a comparison and a choice of it. gcc's functions of 512 bits are
+    others than clang's.
+    """
+    word, sign = ("max", ">") if family == "larger" else ("min", "<")
+    bytes_, letter = kind.width * kind.element.size, "d" if kind.element is ElementType.FLOAT64 else "s"
+    has, suffix, more = {
+        16: ("__SSE2__", "", ""),
+        32: ("__AVX__", "256", ""),
+        64: ("__AVX512F__ && !defined __clang__", "512_mask", ", a, -1, 4"),
+    }.get(bytes_, ("", "", ""))
+    plain = f"    return {kind.chosen(f'a {sign} b', 'a', 'b')};\n"
+    head = f"static inline {kind} {name}({kind} a, {kind} b)\n{{\n"
+    if not has:
+        return f"{head}{plain}}}\n"
+    own = f"({kind})__builtin_ia32_{word}p{letter}{suffix}(a, b{more})"
+    return f"{head}#if defined {has}\n    return {own};\n#else\n{plain}#endif\n}}\n"
+
+
 def _integer_pow(name: str, family: str, kind: _Kind) -> str:
     """Return a power by repeated squaring, wrapping; a negative exponent gives 1 / a**-b towards zero."""
     one, zero, unsigned = f"({kind})(1)", f"({kind})(0)", kind.unsigned
@@ -516,7 +537,18 @@ def _lane_by_lane(name: str, family: str, kind: _Kind) -> str:
 
 _VECTORS = frozenset(
     [
-        *("wrap_add", "wrap_sub", "wrap_mul", "wrap_neg", "nan_max", "nan_min", "max", "min"),
+        *(
+            "wrap_add",
+            "wrap_sub",
+            "wrap_mul",
+            "wrap_neg",
+            "nan_max",
+            "nan_min",
+            "max",
+            "min",
+            "larger",
+            "smaller",
+        ),
         *("to_bfloat16", "splat", "select", "lanes", "load", "store", "gather", "scatter"),
     ]
 )
@@ -536,6 +568,8 @@ _WRITERS: dict[str, Callable[[str, str, _Kind], str]] = {
     "integer_pow": _integer_pow,
     "max": _extreme,
     "min": _extreme,
+    "larger": _chosen_extreme,
+    "smaller": _chosen_extreme,
     "abs": _absolute,
     "rsqrt": _reciprocal_root,
     "to_bfloat16": _bfloat16,

@@ -296,6 +296,10 @@ class _Printer:
             then, otherwise = self.mask(e.then, bytes_), self.mask(e.otherwise, bytes_)
         else:
             then, otherwise = self.text(e.then), self.text(e.otherwise)
+            family = _extreme_of(e)
+            if self._is_of_masks and family is not None:
+                extreme = self.dialect.helper(family, e.type, self.width)
+                return Text(f"{extreme}({then.text}, {otherwise.text})")
         return self._narrowed(self._chosen(self.mask(e.condition, bytes_), then, otherwise, e.type), e.type)
 
     def _chosen(self, condition: Text, then: Text, otherwise: Text, kind: ElementType) -> Text:
@@ -352,6 +356,18 @@ class _Printer:
 
 
 _OF_MASKS = {"&&": "&", "||": "|", "!=": "^"}
+
+
+def _extreme_of(e: Select) -> str | None:
+    """Return whether a choice of floats is ``a > b ? a : b`` or ``a < b ? a : b``: an instruction of x86."""
+    if e.type not in (ElementType.FLOAT32, ElementType.FLOAT64) or not isinstance(e.condition, Compare):
+        return None
+    match e.condition.op, (e.condition.left, e.condition.right):
+        case (CompareOp.GT, (a, b)) | (CompareOp.LT, (b, a)) if (a, b) == (e.then, e.otherwise):
+            return "larger"
+        case (CompareOp.LT, (a, b)) | (CompareOp.GT, (b, a)) if (a, b) == (e.then, e.otherwise):
+            return "smaller"
+    return None
 
 
 def _mask_bytes(e: Expression) -> int:
