@@ -24,6 +24,7 @@ from polyloom.mdh.lowering.asked import proved
 from polyloom.mdh.lowering.constants.at_load import Packed, fixed_nodes, packed
 from polyloom.mdh.lowering.constants.constant_terms import constant_terms_apart
 from polyloom.mdh.lowering.invariant_fills import alike, hoisted_fills
+from polyloom.mdh.lowering.maps_in_order import maps_in_order
 from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vectors
 from polyloom.mdh.lowering.nests.scans_in_vectors import scans_in_vectors
 from polyloom.mdh.lowering.program_tree import program_tree
@@ -77,6 +78,7 @@ def tree_of(
     program = after_pass("the tiling of wavefronts", with_wavefronts(tiled.program, device))
     program = after_pass("the fusion of sweeps", fused_sweeps(program, device))
     program = after_pass("the joining of maps", joined_maps(program))
+    program = after_pass("the ordering of maps", maps_in_order(program, device))
     rows = rows_of(program)
     lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)
     tree = program_tree(program, lower, rows.reshaped, marked=marked)

@@ -66,6 +66,8 @@ class Scope:
         inner = self.with_any(iterator)
         outer = replace(inner, iterators=(*self.iterators, ""))
         distance = inner.value(Name(iterator)).sub(outer.value(start))
+        if isinstance(step, Number) and step.value < 0:
+            distance, step = distance.neg(), Number(-step.value)
         reached = distance.nonneg_set().intersect(distance.tdiv_r(inner.value(step)).zero_set())
         return inner.restricted(reached.intersect(inner.holds(condition)))
 

@@ -1,0 +1,192 @@
+"""Maps in place that one thread runs in an order in which they need no copy of what they overwrite.
+
+    a_before := a                                          for i from 0 to n - 1:
+    a = md_hom(a_before[i + 1] + b[i], (++)) (...)   ->      a[i] = a[i + 1] + b[i]
+
+Every element that a point reads, another point overwrites later, or none does. Such loops have vectors of
+the C compiler, since vectors go forwards. Several threads take the copy, but of maps too small for them.
+
+Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    Constant,
+    Convert,
+    Expression,
+    Iterator,
+    ParameterValue,
+    Read,
+    Select,
+    Unary,
+    UnaryOp,
+    walk,
+)
+from polyloom.ir.host import Copy, HostNode, HostProgram, Index, MdHom, Nest, Order, Role, View, uses
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.lowering.sequential_nest import plain_nest
+from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
+from polyloom.mdh.tree.ranges import plus
+from polyloom.polyhedra.loops.tree import (
+    Branch,
+    IntExpression,
+    Loop,
+    Name,
+    Number,
+    Operation,
+    Part,
+    Tree,
+    leaves_in,
+    loop_over,
+)
+
+_QUICK = (BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.DIVIDE)
+
+
+def maps_in_order(program: HostProgram, device: DeviceModel) -> HostProgram:
+    """Return the program without copies before maps in place that may run in order. Sizes are known.
+
+    Every element gets the value that it had. ``--fp strict`` keeps its copies: gcc makes no vectors there.
+    """
+    if program.strict:
+        return program
+    touched = Counter(name for node in leaves_in(program.body) for name in uses([node]).all)
+    local = {b.name for b in program.buffers if b.role is Role.LOCAL and touched[b.name] == 2}
+    body = _InOrder(frozenset(local), device).nodes(program.body)
+    return replace(program, body=body)
+
+
+@dataclass(frozen=True)
+class _InOrder:
+    """``copies``: local buffers that one node fills and one reads."""
+
+    copies: frozenset[str]
+    device: DeviceModel
+
+    def nodes(self, nodes: Sequence[HostNode]) -> tuple[HostNode, ...]:
+        found: list[HostNode] = []
+        for node in nodes:
+            made = self._node(node)
+            if isinstance(node, MdHom):
+                before = _copies_before(found, node, self.copies)
+                nest = _in_order(node, before) if before and self._suits(node) else None
+                if nest is not None:
+                    found = [n for n in found if not (isinstance(n, Copy) and n in before)]
+                    made = nest
+            found.append(made)
+        return tuple(found)
+
+    def _node(self, node: HostNode) -> HostNode:
+        match node:
+            case Loop(parallel=False, body=body):
+                return replace(node, body=self.nodes(body))
+            case Branch(body=body, otherwise=otherwise):
+                return replace(node, body=self.nodes(body), otherwise=self.nodes(otherwise))
+            case _:
+                return node
+
+    def _suits(self, node: MdHom) -> bool:
+        extents = [n.value for n in node.extents if isinstance(n, Number)]
+        if len(extents) < len(node.extents) or not extents:
+            return False
+        return self.device.compute_units == 1 or prod(extents) * len(node.terms) < LEAST_SHARED
+
+
+def _copies_before(found: Sequence[HostNode], node: MdHom, local: frozenset[str]) -> tuple[Copy, ...]:
+    """Return the copies right before a map of what it overwrites."""
+    written, copies = {v.buffer for v in node.outputs}, list[Copy]()
+    for before in reversed(found):
+        if not isinstance(before, Copy) or before.target not in local:
+            break
+        copies.append(before)
+    return tuple(copies) if copies and {c.source for c in copies} <= written else ()
+
+
+def _in_order(node: MdHom, copies: Sequence[Copy]) -> Nest | None:
+    """Return a map in place as loops in an order that overwrites nothing too early, if there is one."""
+    sources = {copy.target: copy.source for copy in copies}
+    inputs = tuple(replace(v, buffer=sources.get(v.buffer, v.buffer)) for v in node.inputs)
+    moved = replace(node, inputs=inputs)
+    if not set(sources) <= {v.buffer for v in node.inputs} or not _is_plain(moved):
+        return None
+    pairs = [(out, view) for out in moved.outputs for view in inputs if view.buffer == out.buffer]
+    steps = [_points_between(out, view) for out, view in pairs]
+    if any(step is None for step in steps):
+        return None
+    later = [step for step in steps if step and any(step)]
+    backwards = all(step < (0,) * len(step) for step in later)
+    if not backwards and not all(step > (0,) * len(step) for step in later):
+        return None
+    nest = plain_nest(moved)
+    body: Tree = nest.body
+    for name, extent in reversed(list(zip(nest.iterators, nest.extents, strict=True))):
+        body = (_loop_down(name, extent, body) if backwards else loop_over(name, extent, body),)
+    return replace(nest, iterators=(), extents=(), body=body)
+
+
+def _loop_down(name: str, extent: IntExpression, body: Tree) -> Loop[Part]:
+    condition = Operation(">=", (Name(name), Number(0)))
+    return Loop(iterator=name, start=plus(extent, -1), condition=condition, step=Number(-1), body=body)
+
+
+def _is_plain(node: MdHom) -> bool:
+    """Whether a node is a map along rows, of what all compilers have vectors for."""
+    if any(o.order is not Order.CONCATENATE for o in node.combine) or node.guard or node.written:
+        return False
+    if any(f is not None for f in node.finish) or not all(_is_quick(t) for t in node.terms):
+        return False
+    return all(_is_along_rows(view) for view in (*node.inputs, *node.outputs))
+
+
+def _is_quick(term: Expression) -> bool:
+    return all(
+        isinstance(part, Read | Constant | Iterator | ParameterValue | Convert | Select | Compare)
+        or (isinstance(part, Binary) and part.op in _QUICK)
+        or (isinstance(part, Unary) and part.op is UnaryOp.NEGATE)
+        for part in walk(term)
+    )
+
+
+def _is_along_rows(view: View) -> bool:
+    """Whether the innermost iterator moves a view by one element, or not at all."""
+    indices = [index for index in view.indices if isinstance(index, Index)]
+    if len(indices) < len(view.indices):
+        return False
+    steps = [index.coefficients[-1] for index in indices]
+    return not any(steps[:-1]) and (not steps or steps[-1] in (0, 1))
+
+
+def _points_between(out: View, view: View) -> tuple[int, ...] | None:
+    """Return how many points later what a view reads at a point is overwritten; zeros: never, or by itself.
+
+    None where that is not the same everywhere.
+    """
+    writes, reads = out.affine, view.affine
+    found = [0] * len(writes[0].coefficients) if writes else []
+    seen: set[int] = set()
+    never = False
+    for w, r in zip(writes, reads, strict=True):
+        apart, moved = plus(r.offset, w.offset, -1), [k for k, c in enumerate(w.coefficients) if c]
+        if w.coefficients != r.coefficients or not isinstance(apart, Number) or len(moved) > 1:
+            return None
+        if not moved:
+            never = never or apart.value != 0
+            continue
+        steps, rest = divmod(apart.value, w.coefficients[moved[0]])
+        never = never or rest != 0
+        if moved[0] in seen and found[moved[0]] != steps:
+            never = True
+        found[moved[0]] = steps
+        seen.add(moved[0])
+    if never:
+        return (0,) * len(found)
+    return tuple(found) if len(seen) == len(found) else None

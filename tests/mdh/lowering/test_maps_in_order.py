@@ -1,0 +1,79 @@
+"""Maps in place without a copy of what they overwrite: where an order allows it, and only there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyloom
+from polyloom.mdh.tree.text import function_text
+from samples import one_in
+
+HEAD = "void kernel(int n, int k, double A[n][n], double b[n][n], double a[n], float f[n])"
+LOOP = "for (int i = 1; i < n - 1; i++)"
+BOTH = f"{LOOP} for (int j = 1; j < n - 1; j++)"
+
+ORDERED = {
+    "ahead": f"{LOOP} a[i] = a[i + 1] * b[0][i];",
+    "far ahead": "for (int i = 0; i < n - k; i++) a[i] = a[i + k] * 0.5 + b[1][i];",
+    "behind, downwards": "for (int i = n - 1; i > 0; i--) a[i] = a[i - 1] + b[0][i];",
+    "own element too": f"{LOOP} a[i] = a[i] * 2 - a[i + 1];",
+    "the next row": f"{BOTH} A[i][j] = A[i + 1][j - 1] - b[i][j];",
+    "two later ones": f"{BOTH} A[i][j] = A[i][j + 1] + A[i + 1][j] * A[i + 1][j + 1];",
+    "the row before": """for (int i = n - 1; i > 0; i--)
+        for (int j = 0; j < n - 1; j++) A[i][j] = A[i - 1][j + 1];""",
+    "another type": f"{LOOP} f[i] = f[i + 1] + (float)a[i];",
+}
+COPIED = {
+    "a column downwards": """for (int i = 0; i < n - 1; i++)
+        for (int j = n - 1; j > 0; j--) A[i][j] = A[i][j - 1] + A[i + 1][j];""",
+    "backwards": "for (int i = 0; i < n / 2; i++) a[i] = a[n - 1 - i];",
+    "functions": f"{LOOP} a[i] = exp(a[i + 1]);",
+}
+
+
+def compiled(tmp_path: Path, body: str, threads: int, **options: Any) -> Any:
+    path = tmp_path / "order.c"
+    path.write_text(f"#include <math.h>\n{HEAD} {{\n{body}\n}}\n")
+    return polyloom.compile(path, device="native", threads=threads, check=True, **options)
+
+
+def run(made: Any, n: int) -> None:
+    """Call it, which compares with the C program."""
+    rng = np.random.default_rng(n)
+    squares = {name: rng.standard_normal((n, n)) for name in "Ab"}
+    made(n=n, k=min(3, n), **squares, a=rng.standard_normal(n), f=rng.standard_normal(n).astype(np.float32))
+
+
+def copies(made: Any, n: int) -> bool:
+    """Return whether a copy of an array, which is a parameter in any case, is used."""
+    return function_text(made.tree({"n": n, "k": 3})).count("_before[") > 1
+
+
+@pytest.mark.parametrize("form", one_in(2, ORDERED))
+def test_in_order(tmp_path: Path, form: str) -> None:
+    for threads in (1, 3):
+        made = compiled(tmp_path, ORDERED[form], threads)
+        assert not copies(made, 37)
+        for n in (2, 5, 37):
+            run(made, n)
+
+
+@pytest.mark.parametrize("form", COPIED)
+def test_others_stay(tmp_path: Path, form: str) -> None:
+    made = compiled(tmp_path, COPIED[form], 1)
+    assert copies(made, 37) or form == "backwards"
+    for n in (3, 8, 37):
+        run(made, n)
+
+
+def test_several_threads_copy_what_is_large(tmp_path: Path) -> None:
+    assert copies(compiled(tmp_path, ORDERED["ahead"], 2), 100_000)
+    assert not copies(compiled(tmp_path, ORDERED["ahead"], 1), 100_000)
+
+
+def test_strict_programs_keep_their_vectors(tmp_path: Path) -> None:
+    assert copies(compiled(tmp_path, ORDERED["ahead"], 1, fp="strict"), 40_000)
