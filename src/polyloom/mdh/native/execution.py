@@ -24,8 +24,8 @@ from polyloom.mdh.lowering.asked import proved
 from polyloom.mdh.lowering.constants.at_load import Packed, fixed_nodes, packed
 from polyloom.mdh.lowering.constants.constant_terms import constant_terms_apart
 from polyloom.mdh.lowering.invariant_fills import alike, hoisted_fills
-from polyloom.mdh.lowering.maps_in_order import maps_in_order
 from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vectors
+from polyloom.mdh.lowering.nests.maps_in_order import maps_in_order
 from polyloom.mdh.lowering.nests.scans_in_vectors import scans_in_vectors
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.rows import rows_of
