@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of
@@ -30,7 +30,11 @@ class Access:
 
     def uses(self, dimension: int) -> bool:
         """Whether the element depends on a dimension."""
-        return any(step[dimension] for step in self.steps)
+        return dimension in self._used
+
+    @cached_property
+    def _used(self) -> frozenset[int]:
+        return frozenset(d for step in self.steps for d, far in enumerate(step) if far)
 
     def is_unit(self, dimension: int) -> bool:
         """Whether neighbours along a dimension are neighbours in memory."""

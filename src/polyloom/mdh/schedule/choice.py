@@ -18,7 +18,7 @@ from random import Random
 from polyloom.ir.host import MdHom
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.addresses import Buffers
-from polyloom.mdh.schedule.legality import problems
+from polyloom.mdh.schedule.legality import is_legal
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -64,8 +64,8 @@ def one_kernel_schedule(hom: MdHom, buffers: Buffers, device: DeviceModel) -> Sc
 
 def legal_schedule(schedule: Schedule, hom: MdHom, buffers: Buffers, device: DeviceModel) -> Schedule:
     """Return ``schedule`` where ``hom`` may have it, else the cost model's: it was found for other sizes."""
-    is_legal = not problems(TileFacts(hom, schedule), buffers, device)
-    return schedule if is_legal else default_schedule(hom, buffers, device)
+    can_be = is_legal(TileFacts(hom, schedule), buffers, device)
+    return schedule if can_be else default_schedule(hom, buffers, device)
 
 
 def preferred_schedule(space: ScheduleSpace, seeds: Sequence[Schedule] = ()) -> Schedule:

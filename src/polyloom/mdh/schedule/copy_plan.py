@@ -41,9 +41,16 @@ class CopyPlan:
 
 def copy_plan(facts: TileFacts, position: int, buffers: Buffers) -> CopyPlan | None:
     """Return the plan of an input's copy; None where it has none, or none is possible."""
-    caching = facts.schedule.inputs[position]
-    if caching.memory is not Memory.LOCAL:
+    if facts.schedule.inputs[position].memory is not Memory.LOCAL:
         return None
+    if position not in facts.plans:
+        facts.plans[position] = _plan(facts, position, buffers)
+    plan: CopyPlan | None = facts.plans[position]
+    return plan
+
+
+def _plan(facts: TileFacts, position: int, buffers: Buffers) -> CopyPlan | None:
+    caching = facts.schedule.inputs[position]
     access = access_of(facts.hom.inputs[position], buffers, len(facts.hom.extents))
     if access is None or not access.steps:
         return None
@@ -109,7 +116,8 @@ def _in_panels(
 
 def local_bytes(facts: TileFacts, buffers: Buffers) -> int:
     """Return what all copies take in local memory."""
-    plans = (copy_plan(facts, k, buffers) for k in range(len(facts.hom.inputs)))
+    copied = (k for k, caching in enumerate(facts.schedule.inputs) if caching.memory is Memory.LOCAL)
+    plans = (copy_plan(facts, k, buffers) for k in copied)
     return sum(plan.bytes for plan in plans if plan is not None)
 
 

@@ -25,16 +25,24 @@ LARGEST_BODY, LARGEST_OF_UNKNOWN = 2048, 192
 
 def problems(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> tuple[str, ...]:
     """Return the reasons why a schedule cannot be; empty where it can."""
+    return tuple(_problems(facts, buffers, device))
+
+
+def is_legal(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> bool:
+    """Whether a schedule can be: the first reason against it is enough."""
+    return next(_problems(facts, buffers, device), None) is None
+
+
+def _problems(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterator[str]:
     shape = tuple(_shape(facts))
+    yield from shape
     if shape:
-        return shape
-    return (
-        *_tiles(facts),
-        *_vectors(facts, buffers, device),
-        *_order(facts),
-        *_copies(facts, buffers, device),
-        *_limits(facts, buffers, device),
-    )
+        return
+    yield from _tiles(facts)
+    yield from _vectors(facts, buffers, device)
+    yield from _order(facts)
+    yield from _copies(facts, buffers)
+    yield from _limits(facts, buffers, device)
 
 
 def _shape(facts: TileFacts) -> Iterator[str]:
@@ -126,7 +134,7 @@ def _order(facts: TileFacts) -> Iterator[str]:
         yield f"`{combiner.name}` does not commute: points keep their order"
 
 
-def _copies(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterator[str]:
+def _copies(facts: TileFacts, buffers: Buffers) -> Iterator[str]:
     follow, copied = facts.schedule.follow, any(c.memory is Memory.LOCAL for c in facts.schedule.inputs)
     if facts.schedule.streaming and (copied or facts.total_items > 1):
         yield "results that bypass the caches: of one work-item without copies only"
@@ -137,10 +145,18 @@ def _copies(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterator
             continue
         name = facts.hom.inputs[k].buffer
         guarded = facts.hom.guard is not None and not exists(facts.hom, k, buffers)
-        if guarded or k in risky_reads(facts.hom, buffers):
+        if guarded or k in _risky(facts, buffers):
             yield f"`{name}`: what is read depends on a condition, so it is not copied"
         elif copy_plan(facts, k, buffers) is None:
             yield f"`{name}`: a copy needs affine indices and cache tiles of a known size"
+
+
+def _risky(facts: TileFacts, buffers: Buffers) -> frozenset[int]:
+    known = facts.of_hom.known
+    if "risky" not in known:
+        known["risky"] = risky_reads(facts.hom, buffers)
+    found: frozenset[int] = known["risky"]
+    return found
 
 
 def _limits(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterator[str]:

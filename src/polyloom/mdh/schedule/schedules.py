@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, fields
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 Sizes = tuple[int, ...]
@@ -77,6 +78,20 @@ class Schedule:
     inputs: tuple[Caching, ...]
     follow: int | None = None
     streaming: bool = False
+
+    def __hash__(self) -> int:
+        """Return what it always is: a search asks for it many times."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        sizes = self.group, self.items, self.local, self.private, self.strided, self.vector, self.width
+        orders = self.group_order, self.item_order, self.local_order, self.private_order, self.unrolled_order
+        return hash((sizes, orders, self.inputs, self.follow, self.streaming))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the hash out of what another process gets: there it is another one."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def text(self) -> str:
         """Return canonical JSON: equal schedules have equal texts."""

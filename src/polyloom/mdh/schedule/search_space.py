@@ -20,7 +20,7 @@ from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.schedule.addresses import Access, Buffers
 from polyloom.mdh.schedule.cost_model import Prediction, prediction
 from polyloom.mdh.schedule.designs import designs
-from polyloom.mdh.schedule.legality import LARGEST_TILE, problems
+from polyloom.mdh.schedule.legality import LARGEST_TILE, is_legal
 from polyloom.mdh.schedule.loop_sizes import UNKNOWN, Reads
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -50,22 +50,27 @@ class ScheduleSpace:
     split: bool = True
     others: tuple[MdHom, ...] = ()
     _facts: dict[Schedule, TileFacts] = field(default_factory=dict)
+    _valid: dict[Schedule, bool] = field(default_factory=dict)
     _expected: dict[Schedule, Prediction] = field(default_factory=dict)
     _predictions: dict[Schedule, float] = field(default_factory=dict)
 
     def facts(self, schedule: Schedule) -> TileFacts:
         """Return what a schedule means."""
-        return TileFacts(self.hom, schedule)
+        return self.plain_facts.under(schedule)
 
     def _known_facts(self, schedule: Schedule) -> TileFacts:
         if schedule not in self._facts:
-            self._facts[schedule] = TileFacts(self.hom, schedule)
+            self._facts[schedule] = self.facts(schedule)
         return self._facts[schedule]
 
     @cached_property
     def plain_facts(self) -> TileFacts:
         """What holds whatever the schedule decides."""
-        return self.facts(self.plain)
+        return TileFacts(self.hom, self.plain)
+
+    @cached_property
+    def _others(self) -> tuple[TileFacts, ...]:
+        return tuple(TileFacts(other, self.plain) for other in self.others)
 
     @cached_property
     def _extents(self) -> tuple[int, ...]:
@@ -74,10 +79,16 @@ class ScheduleSpace:
 
     def is_valid(self, schedule: Schedule) -> bool:
         """Whether the md_hom may have a schedule here."""
+        if schedule not in self._valid:
+            self._valid[schedule] = self._can_be(schedule)
+        return self._valid[schedule]
+
+    def _can_be(self, schedule: Schedule) -> bool:
         facts = self._known_facts(schedule)
-        if (not self.split and facts.split) or problems(facts, self.buffers, self.device):
+        if not self.split and facts.split:
             return False
-        return not any(problems(TileFacts(o, schedule), self.buffers, self.device) for o in self.others)
+        every = (facts, *(other.under(schedule) for other in self._others))
+        return all(is_legal(each, self.buffers, self.device) for each in every)
 
     def text(self, schedule: Schedule) -> str:
         """Return the canonical JSON text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from polyloom.ir.host import Combiner, Index, MdHom, Order
 from polyloom.mdh.schedule.addresses import inner_reads, kept_dimensions, known, reduced_dimensions
@@ -12,12 +13,11 @@ from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
 
 
-@dataclass(frozen=True)
-class TileFacts:
-    """An md_hom under a schedule."""
+@dataclass(frozen=True, eq=False)
+class HomFacts:
+    """What holds of an md_hom whatever its schedule."""
 
     hom: MdHom
-    schedule: Schedule
 
     @cached_property
     def kept(self) -> tuple[int, ...]:
@@ -39,6 +39,60 @@ class TileFacts:
         """The operator of the reduced dimensions."""
         return next((self.hom.combine[d].combiner for d in self.reduced), None)
 
+    @cached_property
+    def extents(self) -> tuple[int | None, ...]:
+        """The extents that are numbers."""
+        return tuple(map(known, self.hom.extents))
+
+    @cached_property
+    def known(self) -> dict[str, Any]:
+        """What other modules found out of it."""
+        return {}
+
+
+@dataclass(frozen=True)
+class TileFacts:
+    """An md_hom under a schedule."""
+
+    hom: MdHom
+    schedule: Schedule
+
+    def under(self, schedule: Schedule) -> TileFacts:
+        """Return the md_hom under another schedule: what holds under any is not worked out again."""
+        other = TileFacts(self.hom, schedule)
+        other.__dict__["of_hom"] = self.of_hom
+        return other
+
+    @cached_property
+    def of_hom(self) -> HomFacts:
+        """What holds of the md_hom under any schedule."""
+        return HomFacts(self.hom)
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The dimensions that the results keep."""
+        return self.of_hom.kept
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """The dimensions that are combined into one point."""
+        return self.of_hom.reduced
+
+    @property
+    def inner(self) -> frozenset[int]:
+        """The inputs that are read at every point, not at kept points alone."""
+        return self.of_hom.inner
+
+    @property
+    def combiner(self) -> Combiner | None:
+        """The operator of the reduced dimensions."""
+        return self.of_hom.combiner
+
+    @cached_property
+    def plans(self) -> dict[int, Any]:
+        """The copies of inputs, by their positions, that were planned."""
+        return {}
+
     @property
     def total_items(self) -> int:
         """Work-items of a group."""
@@ -51,11 +105,7 @@ class TileFacts:
 
     def extent(self, d: int) -> int | None:
         """Return the extent of a dimension where it is a number."""
-        return self._extents[d]
-
-    @cached_property
-    def _extents(self) -> tuple[int | None, ...]:
-        return tuple(map(known, self.hom.extents))
+        return self.of_hom.extents[d]
 
     def groups(self, d: int) -> IntExpression:
         """Return how many work-groups there are along a dimension."""
@@ -80,7 +130,7 @@ class TileFacts:
 
     @cached_property
     def _covered(self) -> tuple[int | None, ...]:
-        pairs = zip(self._extents, self.schedule.group, strict=True)
+        pairs = zip(self.of_hom.extents, self.schedule.group, strict=True)
         return tuple(n if not group else group if n is None else min(n, group) for n, group in pairs)
 
     def is_tiled(self, d: int) -> bool:
