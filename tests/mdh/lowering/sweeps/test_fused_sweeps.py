@@ -85,6 +85,19 @@ TRIANGLES = """
   for (int r = 0; r < n; r++) for (int c = 0; c < m && c <= r; c++) t[r] += A[r][c] * x[c];
   for (int r = 0; r < n; r++) for (int c = 0; c < m && c <= r; c++) y[c] += A[r][c] * t[r];"""
 
+MAP_BETWEEN = """
+  for (int r = 0; r < n; r++) {
+    t[r] = 0;
+    for (int c = 0; c < m; c++) t[r] += A[r][c] * x[c];
+  }
+  for (int r = 0; r < n; r++) t[r] = t[r] * t[r] + 3;
+  for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) y[c] += A[r][c] * t[r];"""
+
+SUM_BETWEEN = """
+  for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) y[c] += A[r][c] * t[r];
+  for (int c = 0; c < m; c++) x[c] = 5 * y[c] + x[c];
+  for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) t[r] += A[r][c] * x[c];"""
+
 UPSIDE_DOWN = """
   for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) B[r][c] = A[r][c] * x[c];
   for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) C[r][c] = A[r][c] + B[n - 1 - r][m - 1 - c];"""
@@ -100,8 +113,9 @@ FUSED = {
     "both ways": BOTH_WAYS,
     "greatest": GREATEST,
     "triangles": TRIANGLES,
+    "map between": MAP_BETWEEN,
 }
-APART = {"upside down": UPSIDE_DOWN, "needs all": NEEDS_ALL}
+APART = {"upside down": UPSIDE_DOWN, "needs all": NEEDS_ALL, "sum between": SUM_BETWEEN}
 
 
 def text_of(body: str) -> str:
@@ -118,6 +132,7 @@ def special(text: str, n: int, m: int) -> HostProgram:
 def eager(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """Fuse whatever dependences allow, in blocks of so many rows, where a shift is not larger."""
     monkeypatch.setattr(Traffic, "is_sweep", lambda self, node: len(node.extents) > 1)
+    monkeypatch.setattr(Traffic, "is_light", lambda self, node: len(node.extents) == 1)
     monkeypatch.setattr(Traffic, "leaves_caches", lambda self, nodes: True)
     monkeypatch.setattr(Traffic, "apart", lambda self, nodes, *, repeated: float(len(nodes)))
     monkeypatch.setattr(Traffic, "together", lambda self, group, rows, *, repeated: 0.0)

@@ -9,6 +9,7 @@ Types: a ``Member`` is an md_hom with the dimension along which it is cut and a 
 ``Group`` is members, and the nodes among them that go before or behind the blocks (here). Pipeline:
 
     nodes between host loops       -> members of each, those whose time memory decides    ``traffic``
+    light nodes between two sweeps -> members, too, where the second one needs their results
     members in the order of nodes  -> the least shifts that dependences, as sets, allow  ``legality``
     groups from each first member  -> the one that saves most seconds of memory        ``traffic``
     group                          -> blocks of known sizes, the last ones written out        ``blocks``
@@ -185,7 +186,7 @@ class _Fusion:
         return self.known[id(node)][1]
 
     def _ways(self, node: HostNode) -> list[Member]:
-        if not isinstance(node, MdHom) or not self.traffic.is_sweep(node):
+        if not isinstance(node, MdHom) or not (self.traffic.is_sweep(node) or self.traffic.is_light(node)):
             return []
         try:
             return [m for m in members(node, self.program) if is_cut_right(m)]
@@ -193,19 +194,29 @@ class _Fusion:
             return []
 
     def _grown(self, first: Member, nodes: tuple[HostNode, ...], *, repeated: bool) -> Iterator[Group]:
-        """Yield groups of a first member with one more node after another, where they save enough."""
-        group = _alone(first)
+        """Yield groups of a first member with one more node after another, where they save enough.
+
+        What does not join goes before or behind the blocks; a light node goes with them, too (``carried``),
+        for a sweep behind it may need what it gives.
+        """
+        group = carried = _alone(first)
         for span, node in enumerate(nodes[1 : FARTHEST + 1], 2):
             if isinstance(node, Loop | Branch):
                 return
-            joined = [g for m in self._members(node) if (g := _joined(group, m)) is not None]
-            sized = [self._sized(replace(g, span=span), repeated=repeated) for g in joined]
+            wider = [w for g in dict.fromkeys((group, carried)) for w in self._wider(g, node)]
+            sized = [self._sized(replace(g, span=span), repeated=repeated) for g in wider]
             best = max(sized, key=lambda g: g.saved, default=None)
-            if best is not None and best.saved > group.saved:
-                group = best
+            if best is not None and best.saved > group.saved and self.traffic.is_sweep(best.members[-1].node):
+                group = carried = best
                 yield group
             else:
-                group = _passed(group, node, span)
+                with_it = [replace(g, span=span) for g in self._wider(carried, node)]
+                group, passed = _passed(group, node, span), _passed(carried, node, span)
+                carried = with_it[0] if passed.last != carried.last and with_it else passed
+
+    def _wider(self, group: Group, node: HostNode) -> list[Group]:
+        """Return a group with one more node at its end, in each way in which it can be cut."""
+        return [g for m in self._members(node) if (g := _joined(group, m)) is not None]
 
     def _sized(self, group: Group, *, repeated: bool) -> Group:
         """Return the group with the size of its blocks, and what it saves: nothing where that is little."""

@@ -99,10 +99,16 @@ class Traffic:
 
     def is_sweep(self, node: MdHom) -> bool:
         """Whether memory decides how long a node takes: it is larger than the second cache, used seldom."""
+        return self.is_large(node) and self._uses_seldom(node)
+
+    def is_light(self, node: MdHom) -> bool:
+        """Whether a node takes little beside sweeps: the second cache holds it, and it uses it seldom."""
+        return not self.is_large(node) and self._uses_seldom(node)
+
+    def _uses_seldom(self, node: MdHom) -> bool:
         touched = self.uses(node)
         elements = sum(use.bytes / self.program.buffer(use.buffer).type.size for use in touched)
-        points = prod(known(extent) or 0 for extent in node.extents)
-        return self.is_large(node) and points <= MOST_USES * elements
+        return prod(known(extent) or 0 for extent in node.extents) <= MOST_USES * elements
 
     def is_large(self, node: MdHom) -> bool:
         """Whether the second cache does not hold what a node touches."""
