@@ -110,7 +110,9 @@ def _words(entry: Entry) -> str:
 def _distinct(cuts: Sequence[Cut]) -> Iterator[Cut]:
     """Yield the loops that say something: of unrolled loops over vectors the outer one says it all."""
     for k, cut in enumerate(cuts):
-        if cut.kind is Kind.SEQUENTIAL and cut.points > 1 and k + 1 < len(cuts):
+        if cut.kind in (Kind.UNROLLED, Kind.VECTOR) and not cut.extent:
+            continue
+        if cut.kind is Kind.SEQUENTIAL and cut.points > 1 and k + 1 < len(cuts) and not cut.around:
             inner = cuts[k + 1]
             if inner.extent == cut.points:
                 continue
@@ -120,6 +122,8 @@ def _distinct(cuts: Sequence[Cut]) -> Iterator[Cut]:
 def _cut(cut: Cut) -> str:
     match cut.kind:
         case Kind.GROUP | Kind.ITEM:
+            if not cut.points:
+                return "parallel"
             return f"parallel in tiles of {cut.points}" if cut.points > 1 else "parallel, point by point"
         case Kind.UNROLLED:
             return f"{cut.extent} at once (unrolled, in registers)"
@@ -132,5 +136,5 @@ def _cut(cut: Cut) -> str:
 def _untiled(cuts: Sequence[Cut]) -> Iterator[str]:
     """Yield that the points of an iterator are in no tile: its schedule, which is by costs, has none."""
     registers = max(1, *(cut.extent for cut in cuts))
-    if not any(cut.kind in (Kind.GROUP, Kind.ITEM) or cut.points > registers for cut in cuts):
+    if not any(c.around or c.kind in (Kind.GROUP, Kind.ITEM) or c.points > registers for c in cuts):
         yield "not tiled: its schedule has one tile"

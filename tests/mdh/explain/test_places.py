@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,16 @@ from polyloom.cli.main import run
 from polyloom.device_pipeline import open_program
 from polyloom.ir.integers import integer
 from polyloom.ir.transform.specialise import specialise
-from polyloom.mdh.explain.places import Place, Visit, items_of, of_items, places, subscripts, views_of
+from polyloom.mdh.explain.places import (
+    Place,
+    Visit,
+    items_of,
+    most_of,
+    of_items,
+    places,
+    subscripts,
+    views_of,
+)
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.tree.nodes import For, Kind, LetInteger
 from polyloom.scop.transform import host_program
@@ -63,7 +73,7 @@ def test_loops_move_as_far_as_is_said(case: Case) -> None:
     found = places(program, tree.body)
     looked_at = 0
     for name, place in found.items():
-        visit = max(visits[name], key=lambda each: len(each.loops))
+        visit = most_of(name, visits[name])
         for k, iterator in enumerate(items[name].iterators):
             for cut in place.cuts[iterator]:
                 moved = moves(visit, views_of(items[name]), k, cut.loop, 1)
@@ -97,8 +107,43 @@ def test_the_schedule_stands_beside_each_loop() -> None:
     text = str(explained(ATAX))
     assert "kernel on native" in text and "n = 1900" in text
     line = text.splitlines().index(next(t for t in text.splitlines() if "for (int r" in t))
-    assert "S3: band (r, c); in blocks of 16" in text.splitlines()[line + 1]
-    assert "fused in blocks of 16 rows along r" in text
+    fused = re.search(r"S3, S4: fused in blocks of (\d+) rows along r", text)
+    assert fused is not None
+    for k, node in enumerate(("S3", "S4"), 1):
+        assert f"{node}: band (r, c); in blocks of {fused[1]}" in text.splitlines()[line + k]
+
+
+def test_of_joined_loops_nothing_is_said_that_is_not_so(tmp_path: Path) -> None:
+    source = tmp_path / "half.c"
+    source.write_text("""void f(int n, double a[n][n], double x[n]) {
+#pragma scop
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      a[i][j] = 0.5 * a[i][j];
+#pragma endscop
+}""")
+    text = str(explain_loops(source, Reading(), {"n": 1500}, choose("native", threads=2)))
+    assert "S1: band (i, j); parallel" in text
+    assert "of 0" not in text and "0 at once" not in text
+
+
+def test_a_sum_over_blocks_is_where_its_rows_are_not_where_it_starts(tmp_path: Path) -> None:
+    source = tmp_path / "again.c"
+    source.write_text("""void f(int n, double A[n][n], double x[n], double t[n], double u[n], double y[n]) {
+#pragma scop
+  for (int i = 0; i < n; i++) {
+    t[i] = 0;
+    for (int j = 0; j < n; j++) t[i] += A[i][j] * x[j];
+  }
+  for (int i = 0; i < n; i++) u[i] = t[i] * t[i] + 1;
+  for (int j = 0; j < n; j++) y[j] = 0;
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) y[j] += A[i][j] * u[i];
+#pragma endscop
+}""")
+    text = str(explain_loops(source, Reading(), {"n": 4000}, choose("native", threads=2)))
+    assert "S2, S3, S5: fused in blocks of" in text and "one point" not in text
+    assert text.count("; in blocks of") + text.count("S3: in blocks of") >= 3
 
 
 def test_why_a_loop_is_not_tiled_is_said() -> None:

@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 
 from polyloom.ir.host import Assignment, HostProgram, Index, MdHom, Nest, View
+from polyloom.ir.integers import integer
+from polyloom.mdh.schedule.loop_sizes import UNKNOWN
 from polyloom.mdh.tree.nodes import Code, Compute, For, If, Kind, LetInteger, Store, Subscript
 from polyloom.mdh.tree.rewrite import loads_of
 from polyloom.polyhedra.loops.tree import IntExpression, Loop, Name, Number, Operation, names_in, nodes_in
@@ -26,12 +29,14 @@ class Cut:
     """A loop of the tree; ``points`` of the iterator lie between two of its iterations (0: not known).
 
     ``extent``: of an unrolled or vector loop, how many points all of it has; else 0.
+    ``around``: whether it is a loop around the node, not one of its schedule: blocks of several nodes.
     """
 
     loop: str
     kind: Kind
     points: int = 0
     extent: int = 0
+    around: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,18 +131,18 @@ def places(program: HostProgram, code: Code) -> dict[str, Place]:
 
 
 def _place(name: str, item: Item, found: Sequence[Visit], times: Sequence[str]) -> Place:
-    visit = max(found, key=lambda each: len(each.loops))
+    visit = most_of(name, found)
     cuts: dict[str, tuple[Cut, ...]] = {}
     around: dict[str, tuple[Cut, ...]] = {}
     of_time: set[str] = set()
     for time in times:
-        here = _loops_of(visit, [Name(time)]) if any(loop.iterator == time for loop in visit.loops) else ()
-        if here:
+        if any(loop.iterator == time for loop in visit.loops):
+            here = _loops_of(visit, [Name(time)], len(item.iterators))
             around[time] = tuple(cut for _, cut in here)
             of_time |= {loop.iterator for loop, _ in here}
     moving = set()
     values = [_coordinates(visit, item, k) for k in range(len(item.iterators))]
-    moved = [_loops_of(visit, each) for each in values]
+    moved = [_loops_of(visit, each, len(item.iterators)) for each in values]
     for k, iterator in enumerate(item.iterators):
         here = [pair for pair in moved[k] if _is_of(pair[0].iterator, k, item.iterators, moved)]
         cuts[iterator] = tuple(cut for loop, cut in here if loop.iterator not in of_time)
@@ -145,6 +150,39 @@ def _place(name: str, item: Item, found: Sequence[Visit], times: Sequence[str]) 
             moving.add(iterator)
     band = item.iterators if isinstance(item, MdHom) else ()
     return Place(node=name, band=band, cuts=cuts, times=around, moving=frozenset(moving))
+
+
+def most_of(name: str, found: Iterable[Visit]) -> Visit:
+    """Return the store that carries out most instances of a node, not a piece left over at an end."""
+    return max(found, key=lambda each: (_is_named(each, name), _instances(each), len(each.loops)))
+
+
+def _is_named(visit: Visit, name: str) -> bool:
+    """Whether a store is of the node, or of a piece of it; others start its results or end them."""
+    instance = visit.store.instance
+    return (
+        instance is not None and re.fullmatch(rf"{re.escape(name)}(?:_\d+)*", instance.statement) is not None
+    )
+
+
+def _instances(visit: Visit) -> float:
+    """Return about how many instances a store carries out: each loop as often as in the middle of others."""
+    values: dict[str, int] = {}
+    count = 1.0
+    for each in visit.around:
+        if isinstance(each, If):
+            continue
+        try:
+            if isinstance(each, LetInteger):
+                values[each.name] = integer(each.value, values)
+                continue
+            start, end, step = (integer(e, values) for e in (each.start, each.end, each.step))
+        except (KeyError, ZeroDivisionError):  # it depends on data, or on a size that is not known
+            count *= UNKNOWN
+            continue
+        count *= max(0, ceil((end - start) / step))
+        values[each.iterator] = start + (end - start) // (2 * step) * step
+    return count
 
 
 def _coordinates(visit: Visit, item: Item, k: int) -> list[IntExpression]:
@@ -156,7 +194,7 @@ def _coordinates(visit: Visit, item: Item, k: int) -> list[IntExpression]:
     own = names_in(arguments[k])
     others = {name for argument in arguments for name in names_in(argument)} - own
     found = [e for view in views_of(item) for e in subscripts(visit, view, k)]
-    return [*(e for e in found if own and own <= names_in(e) and not names_in(e) & others), arguments[k]]
+    return [*(e for e in found if own <= names_in(e) and not names_in(e) & others), arguments[k]]
 
 
 def _is_of(loop: str, k: int, iterators: Sequence[str], moved: Sequence[Sequence[tuple[For, Cut]]]) -> bool:
@@ -195,8 +233,13 @@ def _at(visit: Visit, array: str, axis: int) -> Iterator[IntExpression]:
             yield subscript
 
 
-def _loops_of(visit: Visit, values: Sequence[IntExpression]) -> list[tuple[For, Cut]]:
-    """Return the loops that decide about values, with the points between two of their iterations."""
+def _loops_of(visit: Visit, values: Sequence[IntExpression], count: int) -> list[tuple[For, Cut]]:
+    """Return the loops that decide about values, with the points between two of their iterations.
+
+    ``count``: how many iterators the node has.
+    """
+    assert visit.store.instance is not None
+    outside = {n for a in visit.store.instance.arguments[:-count] for n in names_in(a)}
     strides: dict[str, int] = {}
     for value in values:
         for name, factor in _factors(value).items():
@@ -208,7 +251,7 @@ def _loops_of(visit: Visit, values: Sequence[IntExpression]) -> list[tuple[For, 
                 _pass_on(strides, value, strides[name])
             case For(iterator=name, start=start) if name in strides:
                 _pass_on(strides, start, strides[name])
-                found.append((each, _cut(each, strides[name])))
+                found.append((each, replace(_cut(each, strides[name]), around=name in outside)))
     return found[::-1]
 
 
@@ -242,6 +285,8 @@ def _factors(value: IntExpression, factor: int = 1) -> dict[str, int]:
             return _factors(inner, -factor)
         case Operation(operator="-", operands=(first, *others)):
             return _first([_factors(first, factor), *(_factors(other, -factor) for other in others)])
+        case Operation(operator="%", operands=(inner, Number())):
+            return _factors(inner, factor)
         case Operation(operands=operands):
             return _first(_factors(operand, 0) for operand in operands)
         case _:
