@@ -166,7 +166,7 @@ def _verdict(
         statements=tuple(s.name for s in loop.statements),
         verdict=Verdict.REDUCTION if operators else Verdict.PARALLEL,
         operator=", ".join(operators) or None,
-        notes=tuple(_expanded(loop, expansions)),
+        notes=tuple(dict.fromkeys(_expanded(loop, expansions))),
         parts=tuple(roles[s.name][loop.depth] for s in loop.statements),
     )
     if not binding:
@@ -198,7 +198,7 @@ def _how(loop: LoopVerdict) -> Iterator[str]:
         yield "blocks of iterations run in order on the host; what may wait for the end of one is a reduction"
     elif Part.HOST in loop.parts:
         yield "a loop on the host runs the iterations in order; what is inside is parallel"
-        yield "it is not in blocks: nothing in it was found that can wait for the end of one"
+        yield "no update in it was found that can wait for the end of a block of iterations, as LU's do"
     elif Part.INSIDE in loop.parts:
         yield "the iterations run in order inside one node"
 
