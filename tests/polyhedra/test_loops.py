@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
+from random import Random
 
 import islpy as isl
 import pytest
@@ -176,3 +178,45 @@ def test_operations_are_counted() -> None:
     assert operation_count(Operation("+", (a, Operation("*", (Number(2), a))))) == 2
     assert operation_count(Operation("min", (a, a, a))) == 2
     assert operation_count(Operation("-", (a,))) == 1
+
+
+_AT = "[i, j] -> { : 0 <= i <= 24 and 0 <= j <= 9 }"
+
+
+def written(function: str) -> IntExpression:
+    return CodeBuilder(isl.Set(_AT), {}).value(isl.PwAff(f"[i, j] -> {{ [{function}] }}"))
+
+
+@pytest.mark.parametrize(
+    ("function", "operations"),
+    [
+        ("i - floor((i + 1)/2) + 1", 2),  # i / 2 + 1
+        ("-i + 2*floor((i + 1)/2)", 1),  # i % 2
+        ("2 - i + floor((2*i + 3)/4) - floor((1 - i)/2)", 0),  # 2
+        ("floor((i + 3)/4)", 2),
+    ],
+)
+def test_floor_divisions_take_few_operations(function: str, operations: int) -> None:
+    assert operation_count(written(function)) == operations
+
+
+def test_floor_divisions_have_their_values_in_every_form() -> None:
+    random = Random(7)
+    for _ in range(60):
+        a, b, c, d, e, f, g, h = (random.randint(-6, 6) for _ in range(8))
+        m, n = random.randint(2, 5), random.randint(2, 7)
+        text = f"{a}*i + {b}*j + {c} + {d}*floor(({e}*i + {f}*j + {g})/{m}) + {h}*floor(({g}*i + {a})/{n})"
+        found = written(text)
+        for i, j in product(range(0, 25, 3), range(10)):
+            exact = a * i + b * j + c + d * ((e * i + f * j + g) // m) + h * ((g * i + a) // n)
+            assert value_of(found, {"i": i, "j": j}) == exact, text
+            assert all(value_of(o, {"i": i, "j": j}) >= 0 for o in dividends(found)), text
+
+
+def dividends(expression: IntExpression) -> Iterator[IntExpression]:
+    """What is divided as C divides, which must not be negative."""
+    if isinstance(expression, Operation):
+        if expression.operator in ("/", "%"):
+            yield expression.operands[0]
+        for operand in expression.operands:
+            yield from dividends(operand)

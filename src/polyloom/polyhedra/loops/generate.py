@@ -10,6 +10,7 @@ import islpy as isl
 
 from polyloom.polyhedra.binding import bind_range
 from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.loops.floors import other_forms
 from polyloom.polyhedra.loops.meaning import visited, visited_in_order
 from polyloom.polyhedra.loops.tree import (
     Branch,
@@ -170,8 +171,25 @@ class CodeBuilder:
         simplified = aligned.intersect_params(known).coalesce().gist_params(known)
         build = isl.AstBuild.from_context(self.context)
         choice = self._expression(build.expr_from_pw_aff(simplified))
+        if simplified.n_piece() == 1:
+            return self._with_few_operations(choice, simplified, build)
         extremes = self._extremes(aligned.intersect_params(known), simplified, build)
         return min((choice, *extremes), key=operation_count)
+
+    def _with_few_operations(
+        self, written: IntExpression, function: isl.PwAff, build: isl.AstBuild
+    ) -> IntExpression:
+        """Return how a function's floor divisions take fewest operations, isl's way at a tie."""
+        pieces: list[isl.Aff] = []
+        function.foreach_piece(lambda _, piece: pieces.append(piece))
+        best = written
+        for form in other_forms(pieces[0]):
+            rest, term = (isl.PwAff.from_aff(part) for part in (form.rest, form.term))
+            around, inside = (self._expression(build.expr_from_pw_aff(part)) for part in (rest, term))
+            around = self._with_few_operations(around, rest, build)
+            found = sum_of([(1, around), (form.factor, inside)])
+            best = min((best, found), key=operation_count)
+        return best
 
     def _extremes(
         self, exact: isl.PwAff, simplified: isl.PwAff, build: isl.AstBuild
