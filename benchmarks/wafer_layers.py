@@ -240,8 +240,10 @@ def measured(case: Case, zeros: int | None) -> Row:
     program = lower(parse(Source(f"{case.name}.lair", case.layer)), None, {})
     text = case.map if zeros is None else f"{case.map}sparse: {case.sparse}\n"
     mapping = read_mapping(Source(f"{case.name}.map", text), program)
-    last, last_limit, *_ = _simulated(program, replace(mapping, trigger=_defaults(program, mapping)), zeros)
-    cycles, limit, single, by, busy, link, drivers, pes, memory = _simulated(program, mapping, zeros)
+    found = _simulated(program, mapping, zeros)
+    cycles, limit, single, by, busy, link, drivers, pes, memory = found
+    defaults = replace(mapping, trigger=_defaults(program, mapping))
+    last, last_limit, *_ = _simulated(program, defaults, zeros) if drivers else found
     return Row(
         layer=case.name,
         size=case.size,
@@ -333,15 +335,19 @@ def _keep(row: Row) -> None:
 @click.option("--layer", "names", multiple=True, help="Only layers whose name begins so.")
 @click.option("--first", is_flag=True, help="Only the smaller size of each layer.")
 @click.option("--dense", is_flag=True, help="No sparse streams.")
+@click.option("--old", is_flag=True, help="Only rows with a star in docs/cycles.md, or not there.")
 @click.option("--update", is_flag=True, help="Keep what was measured.")
-def main(names: tuple[str, ...], first: bool, dense: bool, update: bool) -> None:
+def main(names: tuple[str, ...], first: bool, dense: bool, old: bool, update: bool) -> None:
     seen: set[str] = set()
+    known = {(r["layer"], r["size"], r["zeros"]) for r in read_results() if "single" in r}
     for case in cases():
         again = case.name in seen
         seen.add(case.name)
         if (first and again) or (names and not case.name.startswith(names)):
             continue
         for zeros in (None, 0, 50, 90) if case.sparse and not dense else (None,):
+            if old and (case.name, case.size, zeros) in known:
+                continue
             row = measured(case, zeros)
             print(row, flush=True)
             if update:
