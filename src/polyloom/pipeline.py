@@ -28,7 +28,7 @@ from polyloom.wafer.placement.candidates import Candidate, Pricers, SearchOption
 from polyloom.wafer.placement.choose import Choice, complete
 from polyloom.wafer.placement.cost.model import estimated_cycles
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
-from polyloom.wafer.simd.decide import vectorise
+from polyloom.wafer.simd.decide import in_better_order, vectorise
 from polyloom.wafer.simd.decision import (
     SimdAnalysis,
     SimdMode,
@@ -108,7 +108,10 @@ def _analysed(
         )
 
     plain = analysis(transposable=False)
-    searched = any(a.steps or a.strategy is Strategy.NONE for a in plain.simd)
+    searched = any(
+        a.steps or a.strategy is Strategy.NONE or in_better_order(a, arrays, options) is not a
+        for a in plain.simd
+    )
     if not searched or options.mode is not SimdMode.AUTO or not options.has(Extension.TRANSPOSED_ARRAYS):
         return plain
     other = analysis(transposable=True)

@@ -23,10 +23,9 @@ from polyloom.wafer.array_layout.bank_distances import least_meeting
 from polyloom.wafer.array_layout.banks import BankUse, moving_sources, with_banks
 from polyloom.wafer.array_layout.fabric_use import FabricUse
 from polyloom.wafer.dataflow.local_arrays import LocalArray
-from polyloom.wafer.machine.instruction_cost import Shape, instruction_cycles, move_cycles
-from polyloom.wafer.machine.instruction_selection import is_memory
+from polyloom.wafer.machine.instruction_cost import Shape, move_cycles
 from polyloom.wafer.machine.options import Effect, Extension
-from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, Strategy, steps_of
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, Strategy, step_cycles, steps_of
 from polyloom.wafer.simd.steps import Step
 
 Arrays = dict[str, LocalArray]
@@ -168,7 +167,7 @@ class Use:
 
     def _computed(self, step: Step, arrays: Mapping[str, LocalArray]) -> float:
         shape = self._run_through(arrays)
-        cycles = _step_cycles(step, shape, self.analysis, self.options)
+        cycles = step_cycles(step, shape, self.analysis, self.options.machine)
         if not self.options.has(Extension.BANK_PADDING):
             return cycles
         pairs = moving_sources(self.analysis, shape, step)
@@ -225,14 +224,6 @@ def backward_dimensions(analysis: SimdAnalysis, shape: Shape, options: SimdOptio
     if not options.has(Extension.REVERSED_ARRAYS) or temporaries or not fixed:
         return frozenset()
     return shape.backward_dimensions()
-
-
-def _step_cycles(step: Step, shape: Shape, analysis: SimdAnalysis, options: SimdOptions) -> int:
-    assert step.instruction is not None
-    sources = [
-        o.position if isinstance(o, Read) and is_memory(o, analysis.scalars) else None for o in step.operands
-    ]
-    return instruction_cycles(options.machine, step.instruction, shape, step.target, sources)
 
 
 def _use(analysis: SimdAnalysis, options: SimdOptions) -> Use | None:

@@ -24,7 +24,7 @@ from polyloom.polyhedra.loops.generate import (
 from polyloom.wafer.array_layout.order import backward_dimensions
 from polyloom.wafer.codegen.first_terms import with_first_terms
 from polyloom.wafer.codegen.instruction_loops import tightened
-from polyloom.wafer.codegen.sizes import declare_sized, place_sizes, size_variables
+from polyloom.wafer.codegen.sizes import declare_sized, place_sizes, set_at_chunks, size_variables
 from polyloom.wafer.codegen.steps import Work, memory_positions, nest_of, temporary_arrays, temporary_name
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape
@@ -154,7 +154,7 @@ def _instruction(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder
         base = SetBase(operands[position], access.element(start, code))
         if is_fixed(base.element):
             builder.setup.append((base,))
-        else:
+        elif not set_at_chunks(builder, analysis, code, base):
             moves += [Cost(operations=address_operations(base.element)), base]
     for position, element in temporary_arrays(builder, analysis).items():
         name = temporary_name(analysis, element)

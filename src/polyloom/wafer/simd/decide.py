@@ -30,7 +30,17 @@ from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS, jointly_coal
 from polyloom.wafer.machine.instruction_cost import Shape, move_cycles
 from polyloom.wafer.machine.instruction_selection import Match, work_at_point
 from polyloom.wafer.machine.options import Effect, Extension
-from polyloom.wafer.simd.decision import Nested, SimdAnalysis, SimdMode, SimdOptions, Strategy, scalar_reads
+from polyloom.wafer.simd.decision import (
+    Nested,
+    SimdAnalysis,
+    SimdMode,
+    SimdOptions,
+    Sizing,
+    Strategy,
+    scalar_reads,
+    step_cycles,
+    steps_of,
+)
 from polyloom.wafer.simd.extended_strategies import improve
 from polyloom.wafer.simd.instruction_sequences import Plan, loop_cycles, select
 from polyloom.wafer.simd.paper_strategies import analyse, choose_strategy
@@ -73,7 +83,7 @@ def vectorise(
     """
     found = improve(analyse(task, arrays, options, whole), arrays, options)
     if found.strategy is not Strategy.NONE or options.mode is SimdMode.OFF:
-        return found
+        return in_better_order(found, arrays, options) if transposable else found
     forced = options.mode is not SimdMode.AUTO and found.match is not None
     if forced or not all(is_linear(o.local) for o in found.operands):
         return found
@@ -87,6 +97,40 @@ def vectorise(
     others = [s for s in splits[:_MOST_ORDERED] if s not in ordered and s.cycles <= _MUCH_CHEAPER * cost]
     reordered = (search.analysed(split) for split in others[:_MOST_ANALYSED])
     return next((attempt for attempt in reordered if attempt is not None), best)
+
+
+def in_better_order(
+    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions
+) -> SimdAnalysis:
+    """Return a single instruction with the dimension innermost along which it is fastest.
+
+    Arrays are taken to lie contiguously along that one. Nothing changes where two points of the nest write
+    one element, or where the sizes depend on the index.
+    """
+    alone = analysis.match is not None and not (analysis.steps or analysis.parts or analysis.whole)
+    fixed = analysis.strategy in (Strategy.HULL, Strategy.EXACT) and analysis.sizing is Sizing.ONCE
+    if not (alone and fixed and options.mode is SimdMode.AUTO and options.has(Extension.OUTER_LOOPS)):
+        return analysis
+    assert analysis.match is not None and analysis.sizes is not None
+    extents = [high for _, high in integer_bounds(analysis.sizes)]
+    plain = tuple(range(len(extents)))
+    if not _shape(analysis, arrays, extents, plain, transposable=False).is_one_to_one:
+        return analysis
+    (step,) = steps_of(analysis)
+
+    def cycles(order: tuple[int, ...]) -> int:
+        shape = _shape(analysis, arrays, extents, order, transposable=True)
+        return step_cycles(step, shape, analysis, options.machine)
+
+    orders = [plain, *((*(j for j in plain if j != k), k) for k in plain if extents[k] > 1)]
+    best = min(orders, key=cycles)
+    if best == plain:
+        return analysis
+    effect = Effect(Extension.OUTER_LOOPS, _ANOTHER_ORDER)
+    return replace(analysis, order=best, effects=(*analysis.effects, effect))
+
+
+_ANOTHER_ORDER = "the dimensions are in another order"
 
 
 @dataclass(frozen=True)
@@ -239,7 +283,7 @@ class _Search:
     def _effects(self, way: _Split, plan: Plan, fixed: frozenset[int]) -> Iterator[Effect]:
         steps = ", ".join(step.text for step in plan.steps)
         if way.outer or way.inner != tuple(sorted(way.inner)):
-            loops = "the dimensions are in another order" if not way.outer else _times(len(way.outer), "loop")
+            loops = _ANOTHER_ORDER if not way.outer else _times(len(way.outer), "loop")
             yield Effect(Extension.OUTER_LOOPS, f"{loops} around {steps}" if way.outer else loops)
         if len(plan.steps) > 1:
             temporaries = _times(len(temporaries_of(plan.steps)), "temporary array")

@@ -12,13 +12,15 @@ from enum import Enum
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, remark
+from polyloom.ir.expressions import Read
 from polyloom.polyhedra.box_hull import BoxHull
 from polyloom.polyhedra.compression import Compression
 from polyloom.polyhedra.enumeration import SizeEnumeration
 from polyloom.polyhedra.functions import point_of
 from polyloom.polyhedra.text.paper_notation import set_notation
 from polyloom.wafer.dataflow.tasks import ComputeTask
-from polyloom.wafer.machine.instruction_selection import ACCUMULATOR, Match
+from polyloom.wafer.machine.instruction_cost import Shape, instruction_cycles
+from polyloom.wafer.machine.instruction_selection import ACCUMULATOR, Match, is_memory
 from polyloom.wafer.machine.model import Machine, load_machine
 from polyloom.wafer.machine.options import ALL_EXTENSIONS, Effect, Extension
 from polyloom.wafer.simd.domain import Box, Extra, Operand
@@ -198,6 +200,15 @@ def steps_of(analysis: SimdAnalysis) -> tuple[Step, ...]:
         return analysis.steps
     element = analysis.match.instruction.destination
     return (Step(ACCUMULATOR, element, analysis.match.instruction, analysis.match.operands),)
+
+
+def step_cycles(step: Step, shape: Shape, analysis: SimdAnalysis, machine: Machine) -> int:
+    """Return the cycles of an instruction of a task, its operands lying as ``shape`` says."""
+    assert step.instruction is not None
+    sources = [
+        o.position if isinstance(o, Read) and is_memory(o, analysis.scalars) else None for o in step.operands
+    ]
+    return instruction_cycles(machine, step.instruction, shape, step.target, sources)
 
 
 def extension_remarks(analysis: SimdAnalysis) -> Iterator[Diagnostic]:
