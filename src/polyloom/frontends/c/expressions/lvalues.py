@@ -40,6 +40,16 @@ def refuse_pointer(node: c_ast.Node, state: State) -> NoReturn:
     )
 
 
+def refuse_by_value(node: c_ast.Node, state: State) -> NoReturn:
+    """Refuse a structure as an argument."""
+    refuse(
+        "c-record",
+        f"`{state.text(node)}` is a structure that is given by value",
+        state.span(node),
+        helps=["give its members, or a pointer to it"],
+    )
+
+
 def index(node: c_ast.Node, state: State) -> Index:
     """Return a subscript, affine or not."""
     try:

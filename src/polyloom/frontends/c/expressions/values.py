@@ -12,7 +12,7 @@ from pycparser import c_ast
 
 from polyloom.frontends.c.expressions.calls import known_call, passed
 from polyloom.frontends.c.expressions.constant_places import integer_at
-from polyloom.frontends.c.expressions.lvalues import address, place, refuse_pointer, seen_as
+from polyloom.frontends.c.expressions.lvalues import address, place, refuse_by_value, refuse_pointer, seen_as
 from polyloom.frontends.c.expressions.memory import accessed, place_of
 from polyloom.frontends.c.integers.affine import affine, fits_in, holds
 from polyloom.frontends.c.integers.extents import extent_of
@@ -43,7 +43,7 @@ from polyloom.frontends.c.scope.names import (
     Variable,
 )
 from polyloom.frontends.c.scope.state import Mode, State
-from polyloom.frontends.c.scope.types import Array, CType, Pointer, Scalar, common
+from polyloom.frontends.c.scope.types import Array, CType, Pointer, Record, Scalar, common
 from polyloom.frontends.c.syntax.faults import NotAffine, fail, refuse
 from polyloom.ir.expressions import (
     Binary,
@@ -323,6 +323,8 @@ def bound(declaration: c_ast.Decl, ctype: CType, argument: c_ast.Node, state: St
     """Return what a parameter of an inlined expression stands for."""
     if isinstance(ctype, (Pointer, Array)):
         return seen_as(ctype, address(argument, state), argument, state)
+    if isinstance(ctype, Record):
+        refuse_by_value(argument, state)
     if not isinstance(ctype, Scalar):
         refuse_pointer(argument, state)
     expression = stored(value(argument, state), ctype)

@@ -16,11 +16,12 @@ from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.drafts import Stops
 from polyloom.frontends.c.scope.names import Known, Place, TypeName, Variable
 from polyloom.frontends.c.scope.state import Mode, State
-from polyloom.frontends.c.scope.types import Array, Pointer, Scalar
+from polyloom.frontends.c.scope.types import Array, Pointer, Record, Scalar
 from polyloom.frontends.c.syntax.faults import refuse
 from polyloom.frontends.c.syntax.places import name_of
 from polyloom.frontends.c.walk.drafting import affine_of, begin, draft, write
 from polyloom.frontends.c.walk.initialisers import assignments
+from polyloom.frontends.c.walk.memberwise import by_another, copied, listed
 from polyloom.frontends.c.walk.pragmas import assume
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
@@ -108,12 +109,20 @@ def assign(node: c_ast.Assignment, state: State, label: str | None = None) -> Pl
         return _compound(node.op[:-1], node.lvalue, node.rvalue, node, state, label)
     if isinstance(node.rvalue, c_ast.Assignment):
         inner = assign(node.rvalue, state)
+        if isinstance(inner.type, Record):
+            return assign(c_ast.Assignment("=", node.lvalue, node.rvalue.lvalue, node.coord), state)
         target = place(node.lvalue, state)
         known = state.fact(inner.variable) if not inner.members and not inner.indices else None
         source = known.value if known is not None else read(inner, node.rvalue.lvalue, state)
         write(target, source, known if isinstance(known, Known) else None, node, state, label)
         return target
     target = place(node.lvalue, state)
+    if isinstance(target.type, Record) and _is_place(node.rvalue):
+        state.above.walk(copied(target.type, node.lvalue, node.rvalue, state), state)
+        return target
+    if isinstance(target.type, Record) and isinstance(node.rvalue, c_ast.CompoundLiteral):
+        state.above.walk([by_another(node.lvalue, node.rvalue)], state)
+        return target
     source = value(node.rvalue, state)
     found = affine_of(node.rvalue, target, state)
     write(target, source, None if found is None else Known(found, source), node, state, label)
@@ -162,10 +171,23 @@ def declare(node: c_ast.Node, state: State) -> None:
         state.scope.names[node.name] = replace(variable, constant=False)
         state.above.walk(assignments(node, ctype, state), state)
         return
+    first = node.init.init if isinstance(node.init, c_ast.CompoundLiteral) else node.init
+    is_list = isinstance(first, c_ast.InitList)
+    if isinstance(ctype, Record) and (is_list or _is_place(first)):
+        state.scope.names[node.name] = replace(variable, constant=False)
+        target = c_ast.ID(node.name, node.coord)
+        state.above.walk((listed if is_list else copied)(ctype, target, first, state), state)
+        return
     initial = None if node.init is None else _initial(variable, node.init, state)
     state.scope.names[node.name] = variable
     if initial is not None:
         begin(place_of(variable), *initial, node, state)
+
+
+def _is_place(node: c_ast.Node | None) -> bool:
+    """Whether an expression names a place in memory."""
+    places = (c_ast.ID, c_ast.ArrayRef, c_ast.StructRef)
+    return isinstance(node, places) or (isinstance(node, c_ast.UnaryOp) and node.op == "*")
 
 
 def _initial(variable: Variable, node: c_ast.Node, state: State) -> tuple[Expression, Known | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pycparser import c_ast
 
 from polyloom.frontends.c.expressions.calls import passed
-from polyloom.frontends.c.expressions.lvalues import steady
+from polyloom.frontends.c.expressions.lvalues import refuse_by_value, steady
 from polyloom.frontends.c.expressions.memory import place_of
 from polyloom.frontends.c.expressions.values import parameter_type, read, value
 from polyloom.frontends.c.integers.affine import affine, fits_in
@@ -97,12 +97,7 @@ def _bound(
     if isinstance(ctype, (Pointer, Array)):
         return _pointer(argument, ctype, state)
     if not isinstance(ctype, Scalar):
-        refuse(
-            "c-record",
-            f"`{state.text(argument)}` is a structure that is given by value",
-            state.span(argument),
-            helps=["give its members, or a pointer to it"],
-        )
+        refuse_by_value(argument, state)
     if state.mode is Mode.COMPUTE and declaration.name not in changed:
         constant = _constant(declaration, ctype, argument, state)
         if constant is not None:
