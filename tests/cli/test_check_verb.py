@@ -45,7 +45,9 @@ def test_errors_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         tmp_path, "task t() u16 { return 1; } comptime { @bind_local_task(t, @get_local_task_id(9)); }"
     )
     assert run(["check", path, "--params=n:1", "--json"]) == 1
-    (only,) = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
+    (only,) = found["errors"]
+    assert list(found) == ["version", "errors", "warnings", "remarks"]
     assert only["code"] == "csl-task-result"
     assert only["place"].endswith("pe.csl:1:6")
 

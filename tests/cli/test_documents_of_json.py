@@ -33,6 +33,47 @@ def test_errors_are_documents(tmp_path: Path, capsys: Captured) -> None:
     assert only["place"] == f"{path}:1:64"
 
 
+WRONG = {
+    **{verb: ["nowhere.c"] for verb in ("show", "explain", "simulate", "run", "tune", "bench", "trace")},
+    "compile": ["nowhere.c", "--target", "c", "-o", "out"],
+    "report": ["nowhere.html", "nowhere.html", "-o", "both.html"],
+    "check": ["nowhere.csl"],
+    "cslc": ["--nonsense"],
+    "cs-python": ["nowhere.py"],
+    "csl-test": ["nowhere"],
+    "devices": ["--nonsense"],
+    "examples": ["-o", "full"],
+    "docs": ["nowhere"],
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_errors_as_documents(
+    verb: str, capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    assert run([verb, *WRONG[verb], "--json"]) in (1, 2)
+    found = json.loads(capsys.readouterr().out)
+    assert found["version"] == 1 and found["errors"]
+    assert all(e["severity"] == "error" and e["code"] and e["message"] for e in found["errors"])
+
+
+def test_what_verbs_write_is_a_document(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "gemm.c"
+    path.write_text(GEMM)
+    wanted = ["compile", str(path), "--target", "c", "-o", str(tmp_path / "out")]
+    found = document(capsys, wanted)
+    assert found["folder"] == str(tmp_path / "out") and not found["remarks"]
+    assert {*found["files"]} == {p.name for p in (tmp_path / "out").iterdir()}
+    pages = [str(tmp_path / f"{n}.html") for n in "abc"]
+    for page in pages[:2]:
+        assert run(["simulate", *MAPPED, "--report", page]) == 0
+    capsys.readouterr()
+    assert document(capsys, ["report", *pages[:2], "-o", pages[2]]) == {"file": pages[2]}
+
+
 def test_wrong_usage_is_a_document_too(capsys: Captured) -> None:
     assert run(["run", "--no-such-option", "--json"]) == 2
     out, err = capsys.readouterr()

@@ -49,7 +49,8 @@ def _print(found: list[Diagnostic], *, as_json: bool) -> None:
     from polyloom.cli.messages import print_diagnostics
 
     if as_json:
-        print_document([diagnostic_document(d) for d in found])
+        kinds = {s: [diagnostic_document(d) for d in found if d.severity is s] for s in Severity}
+        print_document({f"{severity.value}s": listed for severity, listed in kinds.items()})
         return
     if found:
         print_diagnostics(found)

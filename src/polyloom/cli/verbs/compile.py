@@ -10,7 +10,7 @@ import click
 
 from polyloom.cli.layers import maps_in
 from polyloom.cli.loading import reading_of, show_choice
-from polyloom.cli.messages import print_remarks
+from polyloom.cli.messages import diagnostic_document, print_document, print_remarks
 from polyloom.cli.options import (
     TableChoice,
     c_options,
@@ -19,6 +19,7 @@ from polyloom.cli.options import (
     device_option,
     fp_option,
     jobs_option,
+    json_option,
     machine_option,
     map_option,
     network_options,
@@ -70,7 +71,8 @@ def _option(option: Option) -> click.Option:
 @database_option
 @jobs_option
 @network_options
-def command(source: Path, target: str, folder: Path, **options: Any) -> None:
+@json_option
+def command(source: Path, target: str, folder: Path, as_json: bool, **options: Any) -> None:
     """Write compiled files into DIR.
 
     For the wafer: C code for every role of PE, the layout, and manifest.json, which says which bytes lie
@@ -88,10 +90,15 @@ def command(source: Path, target: str, folder: Path, **options: Any) -> None:
             compiled = find_target(target).compile(job)
     finally:
         for each in said:
-            _say(each)
+            _say(each, quiet=as_json)
     names = compiled.write(folder)
-    print_remarks(compiled.remarks, quiet=False)
-    click.echo(f"{folder}: {', '.join(names)}")
+    print_remarks(compiled.remarks, quiet=as_json)
+    if as_json:
+        before = [d for each in said if isinstance(each, Sequence) for d in each]
+        remarks = [diagnostic_document(d) for d in (*before, *compiled.remarks)]
+        print_document({"folder": str(folder), "files": list(names), "remarks": remarks})
+    else:
+        click.echo(f"{folder}: {', '.join(names)}")
 
 
 def _of_network(target: str, options: dict[str, Any]) -> None:
@@ -107,8 +114,8 @@ def _of_network(target: str, options: dict[str, Any]) -> None:
     options |= {"state": state_pairs(state), "maps": {} if folder is None else maps_in(folder)}
 
 
-def _say(found: Sequence[Diagnostic] | Choice) -> None:
+def _say(found: Sequence[Diagnostic] | Choice, *, quiet: bool) -> None:
     if isinstance(found, Sequence):
-        print_remarks(found, quiet=False)
+        print_remarks(found, quiet=quiet)
     else:
-        show_choice(found, quiet=False)
+        show_choice(found, quiet=quiet)
