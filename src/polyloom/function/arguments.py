@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from polyloom.diagnostics import PolyloomError, error
+from polyloom.frontends.graph.imported import as_bfloat16
+from polyloom.frontends.graph.model import BFLOAT16
 from polyloom.mdh.runtime.exchange import as_numpy, is_foreign, like
 
 
@@ -20,6 +24,13 @@ class Argument:
     name: str
     type: str
     shape: tuple[int | str, ...]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements in NumPy; of bfloat16 that of ``ml_dtypes`` where it is there."""
+        if self.type == BFLOAT16:
+            return as_bfloat16(np.empty(0, np.float32)).dtype
+        return np.dtype(self.type)
 
     def __repr__(self) -> str:
         return self.type + "".join(f"[{extent}]" for extent in self.shape)

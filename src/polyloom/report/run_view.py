@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polyloom.mdh.running import RunResult
 from polyloom.mdh.split.plan import Plan
-from polyloom.report.terminal import print_pairs
+from polyloom.report.terminal import print_pairs, seconds_text
 from polyloom.report.verdict_view import verdict_rows
 
 _MOST_KERNELS = 8
@@ -26,13 +26,13 @@ def print_plan(plan: Plan) -> None:
     rows = [
         (
             "rows",
-            f"{s.rows} from {s.first} on in {s.place}: {_seconds(s.seconds)} expected "
-            f"({_seconds(s.cost.fixed)} a call, {_seconds(s.cost.row)} a row)",
+            f"{s.rows} from {s.first} on in {s.place}: {seconds_text(s.seconds)} expected "
+            f"({seconds_text(s.cost.fixed)} a call, {seconds_text(s.cost.row)} a row)",
         )
         for s in plan.shares
     ]
     if plan.measured is not None:
-        together, alone = map(_seconds, plan.measured)
+        together, alone = map(seconds_text, plan.measured)
         rows.append(("several", f"{together} measured; all rows in {plan.alone[0]} alone {alone}"))
     pays = "several are faster for no number of rows"
     if plan.pays_from is not None:
@@ -46,13 +46,14 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
     sizes = ", ".join(f"{name} = {value}" for name, value in result.parameters.items())
     launches = _launches(timing.launches)
     rows = [("device", result.device), *((("sizes", sizes),) if sizes else ())]
+    whole, alone = seconds_text(timing.total), seconds_text(timing.device)
     rows += [
-        ("time", f"{_seconds(timing.total)} with all copies, {_seconds(timing.device)} in {launches}"),
+        ("time", f"{whole} with all copies, {alone} in {launches}"),
         *((("rate", f"{result.gflops:.3g} GFLOP/s in the kernels"),) if result.gflops else ()),
-        ("made in", f"{_seconds(timing.prepare)} (code for these sizes, and its build)"),
+        ("made in", f"{seconds_text(timing.prepare)} (code for these sizes, and its build)"),
     ]
     for kernel in kernels[:_MOST_KERNELS]:
-        times = f"{_seconds(kernel['seconds'])}, {_launches(kernel['launches'])}"
+        times = f"{seconds_text(kernel['seconds'])}, {_launches(kernel['launches'])}"
         rows.append(("kernel", f"{kernel['name']}: {times}, {_SCHEDULES[kernel['schedule']]}"))
     if len(kernels) > _MOST_KERNELS:
         rows.append(("", f"and {len(kernels) - _MOST_KERNELS} more"))
@@ -63,10 +64,3 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
 
 def _launches(count: int) -> str:
     return f"{count:,} launch" + ("" if count == 1 else "es")
-
-
-def _seconds(value: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}"
-    return f"{value / 1e-6:.3g} us"

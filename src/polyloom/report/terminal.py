@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from io import StringIO
 from typing import Any
@@ -30,6 +31,16 @@ def text_of(draw: Callable[[Console], None]) -> str:
     written = StringIO()
     draw(_Console(file=written, width=PIPED, highlight=False, emoji=False, markup=False))
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time as a person reads it: ``1.23 ms``."""
+    if not math.isfinite(seconds):
+        return "none"
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
 
 
 class _Console(Console):

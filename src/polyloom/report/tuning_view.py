@@ -14,7 +14,7 @@ from rich.table import Table
 
 from polyloom.diagnostics import visible_name
 from polyloom.mdh.tuning.tune import Progress, Tuned
-from polyloom.report.terminal import console
+from polyloom.report.terminal import console, seconds_text
 
 WIDTH = 120
 """Characters of a line where stdout is no terminal."""
@@ -91,16 +91,6 @@ def rate_of(tuned: Tuned) -> float | None:
     if tuned.operations is None or not math.isfinite(tuned.seconds):
         return None
     return tuned.operations / tuned.seconds / 1e9
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a time as a person reads it: ``1.23 ms``."""
-    if not math.isfinite(seconds):
-        return "none"
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
 
 
 def tuning_document(results: Sequence[Tuned], device: str, database: str) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def test_the_bits_of_ml_dtypes(device: str) -> None:
     source, w, b = layer()
     x = drawn(4, 6)
     function = polyloom.load(source, device=device)
-    assert repr(function.inputs["x"]) == "bfloat16[4][6]"
+    assert repr(function.inputs["x"]) == "bfloat16[4][6]" and function.inputs["x"].dtype == NARROW
     for _ in range(2):
         y, z = function(x)
         assert y.dtype == NARROW and z.dtype == np.float32

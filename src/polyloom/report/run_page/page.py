@@ -13,7 +13,7 @@ from polyloom.report.html.document import VERSION
 from polyloom.report.html.environment import as_json, rendered, scripts
 from polyloom.report.processor_view import schedule_text
 from polyloom.report.run_page.kernels import Kernel, kernels_of
-from polyloom.report.run_page.pictures import Roof, roof_of, roofline, tiling, tuning_history
+from polyloom.report.run_page.pictures import Roof, roof_of, roofline, tiling, time_text, tuning_history
 from polyloom.report.run_page.waves import wave_pictures
 from polyloom.report.verdict_view import reals_text, verdict_text
 
@@ -41,6 +41,7 @@ def run_page(result: RunResult, program: CompiledProgram, database: Path | None 
         sizes=", ".join(f"{name} = {value}" for name, value in result.parameters.items()),
         verdict=_verdict(result),
         timing=result.execution.timing,
+        text_of=time_text,
         gflops=result.gflops,
         roof=roof,
         kernels=[_shown(kernel, roof) for kernel in kernels],
@@ -85,8 +86,8 @@ def _summary(result: RunResult, kernels: tuple[Kernel, ...]) -> dict[str, Any]:
     """Return what a page for two runs reads (docs/report.md)."""
     timing = result.execution.timing
     figures = [
-        ["in kernels", f"{1e6 * timing.device:,.4g} µs", f"{timing.launches:,} launches"],
-        ["with copies", f"{1e6 * timing.total:,.4g} µs", ""],
+        ["in kernels", time_text(timing.device), f"{timing.launches:,} launches"],
+        ["with copies", time_text(timing.total), ""],
         ["made in", f"{timing.prepare:,.3g} s", ""],
     ]
     if result.gflops:

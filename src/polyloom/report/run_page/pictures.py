@@ -12,6 +12,7 @@ from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.report.run_page.drawing import Drawing, LogAxis
 from polyloom.report.run_page.kernels import Kernel, Timing
+from polyloom.report.terminal import seconds_text
 
 MOST_TILES = 64
 """In a row or a column of a picture; of more, the first ones are drawn."""
@@ -39,6 +40,11 @@ def roof_of(device: DeviceModel) -> Roof:
         rate = device.memory_rate or units * costs.bytes_per_cycle[-1]
         return Roof(2 * units * lanes * costs.fma_per_cycle, rate)
     return Roof(2 * units * costs.lanes_of_unit, device.memory_rate or costs.memory_bytes_per_second)
+
+
+def time_text(seconds: float) -> str:
+    """Return a time as pages write it: ``12.3 ms``."""
+    return seconds_text(seconds).replace(" us", " µs")
 
 
 def roofline(kernels: Sequence[Kernel], roof: Roof) -> Markup | None:
@@ -181,13 +187,13 @@ def tuning_history(history: Sequence[Timing]) -> Markup | None:
     step = 540 / max(1, len(seconds) - 1)
     for tick in (min(seconds), max(seconds)):
         drawing.line(70, y.at(tick), 610, y.at(tick), "axis")
-        drawing.text(64, y.at(tick) + 4, f"{1e6 * tick:.4g} µs", "end")
+        drawing.text(64, y.at(tick) + 4, time_text(tick), "end")
     best: list[tuple[float, float]] = []
     for k, timing in enumerate(history):
         x, lowest = 70 + k * step, min(seconds[: k + 1])
         best += [(x, best[-1][1] if best else y.at(lowest)), (x, y.at(lowest))]
         kind = "kernel" if timing.confirmed else "tried"
-        drawing.dot(x, y.at(timing.seconds), kind, f"{1e6 * timing.seconds:.4g} µs", 3)
+        drawing.dot(x, y.at(timing.seconds), kind, time_text(timing.seconds), 3)
     drawing.path(best, "roof")
     drawing.text(340, 212, "schedules in the order in which they were timed", "middle")
     return drawing.svg()
