@@ -1,6 +1,7 @@
 """A network on one simulated wafer, from Python.
 
 network_of      program -> layers that are placed, tensors that pass between them
+with_copies     -> what the host sends and takes passes a layer that holds it
 with_delays     -> where branches join, the shorter one holds samples
 with_state      -> weights that each sample changes have a layer that holds them
 place_stages    -> each layer with a map, on a rectangle by its work
@@ -32,7 +33,7 @@ from polyloom.wafer.explain.network_floor import watched_on_mesh
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.network.areas import place_stages
 from polyloom.wafer.network.blocks import Placed, block_of
-from polyloom.wafer.network.delays import with_delays
+from polyloom.wafer.network.delays import with_copies, with_delays
 from polyloom.wafer.network.floor_plan import plan
 from polyloom.wafer.network.graph import Stage, network_of
 from polyloom.wafer.network.program import NetworkProgram, compile_network
@@ -74,7 +75,8 @@ def compile_one_wafer(
     # exchanges have single elements, and take nothing that turns switches; layers have no filters
     model = replace(machine_model(machine, memory), wavelet_elements=1, switched_colors=0, filters=0)
     given = loaded.program.inputs if loaded.model is None else (*loaded.model.arguments, *(state or ()))
-    network = network_of(loaded.program, None if loaded.model is None and not state else given)
+    samples = None if loaded.model is None and not state else given
+    network = with_copies(network_of(loaded.program, samples), samples)
     # with a state, a sample waits for the one before, whatever branches hold
     network = with_state(network, state) if state else with_delays(network)
     quickly, thoroughly = (partial(_placed, model, maps or {}, crew, effort) for effort in (QUICK, None))

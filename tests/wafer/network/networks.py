@@ -121,6 +121,18 @@ oport_map: { W_V_out0[i = 0:5] -> [PE[1, 0] -> index[i]] }
 }
 """Maps of its layers, one PE each."""
 
+COPIED = (
+    DENSE
+    + """\
+graph copied: float16 a[2][3] -> float16 c[3][2], float16 b[2][3]
+{
+  c = transpose(2, 3)(a)
+  b = scale(2, 3)(a)
+}
+"""
+)
+"""A result that is an input in another order."""
+
 SCALARS = """\
 lair total(N): float16 x[N] -> float16 t { all (i) in (N) t += x[i] }
 lair centred(N): float16 x[N], float16 t -> float16 y[N] { all (i) in (N) y[i] = x[i] - t }

@@ -16,14 +16,14 @@ from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.network.areas import Place, place_stages
 from polyloom.wafer.network.blocks import Placed
 from polyloom.wafer.network.colors import color_plan
-from polyloom.wafer.network.delays import with_delays
+from polyloom.wafer.network.delays import with_copies, with_delays
 from polyloom.wafer.network.exchanges import SPARE, carry
 from polyloom.wafer.network.floor_plan import plan
 from polyloom.wafer.network.graph import Stage, network_of
 from polyloom.wafer.network.program import compile_network
 from polyloom.wafer.network.run import simulate_network
 from samples import one_in
-from wafer.network.networks import ALONE, MAPS, MLP, RESIDUAL, SCALARS, TRAINED, TRANSPOSED
+from wafer.network.networks import ALONE, COPIED, MAPS, MLP, RESIDUAL, SCALARS, TRAINED, TRANSPOSED
 
 
 def test_a_perceptron_is_right_sample_by_sample() -> None:
@@ -221,3 +221,19 @@ def test_a_scalar_is_a_result_and_is_read_by_other_layers() -> None:
     assert result.check.passed
     assert np.array_equal(result.outputs["t"], x.sum(axis=1))
     assert np.array_equal(result.outputs["y"], x - x.sum(axis=1, keepdims=True))
+
+
+def test_a_result_that_is_an_input_in_another_order_passes_a_layer_that_holds_it() -> None:
+    a = np.arange(18, dtype=np.float16).reshape(3, 2, 3)
+    result = simulate_one_wafer(COPIED, {"a": a}, samples=3, pes=8, check=True)
+    assert result.check is not None
+    assert result.check.passed
+    assert np.array_equal(result.outputs["c"], a.transpose(0, 2, 1))
+    assert np.array_equal(result.outputs["b"], 2 * a)
+
+
+def test_a_result_that_no_sample_brings_is_refused() -> None:
+    network = network_of(load_tensor_program(COPIED).program)
+    with pytest.raises(Unsupported) as fault:
+        with_copies(network, ())
+    assert fault.value.diagnostics[0].code == "network-constant"

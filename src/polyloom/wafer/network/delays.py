@@ -1,4 +1,4 @@
-"""Where branches join, the shorter one gets stages that hold samples: the longer one stays a pipeline.
+"""Stages that hold samples: where branches join, so that the longer one stays a pipeline, and of copies.
 
     x -> a -> b -> add        x -> a -> b -> add
     x ------------> add       x -> hold -> hold -> add
@@ -10,13 +10,14 @@ Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
 import islpy as isl
 
+from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.ir.expressions import Read
 from polyloom.ir.host import Buffer, Index, View
 from polyloom.ir.program import Program
@@ -51,6 +52,42 @@ def with_delays(network: Network) -> Network:
         streams.append(replace(stream, sinks=tuple(kept)))
     ordered = tuple(stage for stage in network.stages for stage in stages[stage.name])
     return replace(network, stages=ordered, streams=tuple(streams), held=buffers)
+
+
+def with_copies(network: Network, samples: Collection[str] | None) -> Network:
+    """Return a network in which what the host both sends and takes passes a stage that holds it.
+
+    ``samples``: the inputs that each sample has anew, None: any may be.
+
+    Errors: ``network-constant`` where a result is none of a sample's.
+    """
+    stages, streams, buffers = list(network.stages), list[Stream](), dict(network.held)
+    for stream in network.streams:
+        if stream.source is not None or not stream.results:
+            streams.append(stream)
+            continue
+        if samples is not None and stream.tensor not in samples:
+            raise Unsupported(_constant_result(stream))
+        tensor = network.buffer(stream.tensor)
+        (holding,) = holding_stages(f"{stream.tensor}_result", tensor, 1)
+        flat = flat_elements(tensor, holding.streams[0])
+        given = given_by(flat, holding)
+        results = tuple((name, elements.apply_range(given)) for name, elements in stream.results)
+        sinks = (*stream.sinks, Sink(holding.name, holding.streams[0], flat.reverse()))
+        streams.append(replace(stream, sinks=sinks, results=()))
+        streams.append(Stream(holding.program.outputs[0], holding.name, (), results))
+        stages.append(holding)
+        buffers |= {b.name: b for b in holding.program.tensors}
+    return replace(network, stages=tuple(stages), streams=tuple(streams), held=buffers)
+
+
+def _constant_result(stream: Stream) -> Diagnostic:
+    name, _ = stream.results[0]
+    return error(
+        "network-constant",
+        f"the result `{name}` is `{stream.tensor}`, which no sample brings",
+        helps=["leave it out: it is known before anything runs"],
+    )
 
 
 def _depths(network: Network) -> dict[str, int]:

@@ -186,7 +186,7 @@ def _collect(
             continue
         color = network.colors.streams[net.stream.tensor]
         payload, _, cycles = fabric.received("west", net.taken, color)
-        values = from_wavelet_bits(payload, program.buffer(net.stream.tensor).type)
+        values = from_wavelet_bits(payload, network.plan.network.buffer(net.stream.tensor).type)
         by_sample = values.reshape(samples, carried.length)
         finished = np.maximum(finished, cycles.reshape(samples, carried.length).max(axis=1))
         for name, elements in net.stream.results:

@@ -296,7 +296,7 @@ def _arrays(network: NetworkProgram) -> Arrays:
         if carried.net.taken is not None:
             for name, elements in carried.net.stream.results:
                 shape = program.buffer(name).extents
-                grid = np.indices(shape, dtype=np.int64).reshape(len(shape), -1).T
+                grid = np.argwhere(np.ones(shape, dtype=np.bool_))
                 found[f"order {name}"] = positions_of(grid, elements, carried.positions).astype(np.int32)
     return found
 
