@@ -237,3 +237,16 @@ def test_a_result_that_no_sample_brings_is_refused() -> None:
     with pytest.raises(Unsupported) as fault:
         with_copies(network, ())
     assert fault.value.diagnostics[0].code == "network-constant"
+
+
+def test_stages_shrink_until_they_fit_in_what_is_allowed() -> None:
+    w1, w2, x = np.ones((12, 8)), np.ones((6, 12)), np.ones((2, 8))
+    inputs = {"W1": w1, "W2": w2, "x": x}
+    halves = {name: array.astype(np.float16) for name, array in inputs.items()}
+    result = simulate_one_wafer(MLP, halves, samples=2, pes=3, check=True)
+    assert result.check is not None
+    assert result.check.passed
+    assert sum(part.pes for part in result.stages) == 3
+    with pytest.raises(Unsupported) as fault:
+        compile_one_wafer(MLP, pes=1)
+    assert fault.value.diagnostics[0].code == "network-pes"

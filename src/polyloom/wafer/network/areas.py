@@ -2,6 +2,7 @@
 
     streams     a stream passes one element a cycle, so that a sample takes at least the longest one's cycles
     stages      the PEs that bring a stage down to that; fewer for all in proportion where they are too many
+    reduction   the fastest stage gets half as many, as long as all together have more than is allowed
     refinement  the slowest stage gets twice as many, as long as that makes it faster and there is room
     search      the map of the slowest stage is searched in full, as long as that makes it faster
 
@@ -96,9 +97,7 @@ def place_stages(
             given.append(first)
     if refused:
         raise _refusal(refused, room)
-    used = sum(g.pes for g in given)
-    if used > room:
-        raise Unsupported(_too_many(given, room))
+    given = _reduced(given, ladder, room, tried, progress)
     given = _refined(given, ladder, room, aim, tried, progress)
     if thoroughly is not None:
         given = _searched(given, aim, _Tried(network, machine, thoroughly), progress)
@@ -186,6 +185,34 @@ class _Tried:
             if (sink.stage, sink.input) == (stage.name, name)
         )
         return math.prod(self.network.buffer(tensor).extents)
+
+
+def _reduced(
+    given: list[_Given],
+    ladder: Sequence[Size],
+    room: int,
+    tried: _Tried,
+    progress: Callable[[str], None] | None,
+) -> list[_Given]:
+    """Return the stages on no more PEs than are allowed: the fastest one gets half as many, where it fits.
+
+    Errors: ``Unsupported`` with ``network-pes`` where no stage fits on fewer.
+    """
+    given, stuck = list(given), {k for k, g in enumerate(given) if g.final or not g.rung}
+    while sum(g.pes for g in given) > room:
+        left = [k for k in range(len(given)) if k not in stuck]
+        if not left:
+            raise Unsupported(_too_many(given, room))
+        fastest = min(left, key=lambda k: given[k].cycles)
+        g = given[fastest]
+        if progress is not None:
+            progress(g.placed.stage.name)
+        try:
+            given[fastest] = g = tried.on(g.placed.stage, ladder[g.rung - 1], g.rung - 1)
+        except PolyloomError:
+            stuck.add(fastest)
+        stuck |= {fastest} if not g.rung else set()
+    return given
 
 
 def _refined(
