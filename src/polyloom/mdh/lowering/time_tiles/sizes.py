@@ -68,9 +68,9 @@ class TimeCost:
         return found if found is not None and found.seconds < LARGEST_SHARE * self.untiled else None
 
     def _may_gain(self) -> bool:
-        """Whether what the loop touches is more than the threads' own caches hold."""
+        """Whether what the loop touches is more than the first cache of each thread holds."""
         own = self._caches[:-1] or self._caches
-        return self._footprint(()) / self.threads > max(own)
+        return self._footprint(()) / self.threads > min(own)
 
     @cached_property
     def sides(self) -> Mapping[int, tuple[Side, Side]]:
