@@ -63,3 +63,21 @@ void divides_safely(int n, REAL a[n], REAL b[n])
   for (int i = 0; i < n; i++)
     a[i] = b[i] != 0 ? a[i] / b[i] : 0;
 }
+
+void either_array(int m, REAL A[m][m], REAL B[m][m], REAL C[m][m])
+{
+  for (int i = 0; i < m; i++)
+    for (int j = 0; j < m; j++)
+      if (A[i][j] > 0)
+        B[i][j] = A[i][j] * 2;
+      else
+        C[i][j] = A[i][j] - 1;
+}
+
+void transposed_guard(int m, REAL A[m][m], REAL B[m][m])
+{
+  for (int i = 0; i < m; i++)
+    for (int j = 0; j < m; j++)
+      if (A[i][j] > 0)
+        B[j][i] = A[i][j];
+}

@@ -97,3 +97,23 @@ void powers(int n, REAL a[n], REAL b[n])
     s *= 0.999;
   }
 }
+
+void from_both_ends(int n, REAL a[n], REAL b[n])
+{
+  int j = 0, k = n - 1;
+  for (int i = 0; i < n / 2; i++) {
+    a[j] = b[k] + 1;
+    a[k] = b[j] - 1;
+    j++;
+    k--;
+  }
+}
+
+void one_of_three(int n, REAL a[n], REAL b[n])
+{
+  int k = 0;
+  for (int i = 0; i + 2 < n; i += 3) {
+    a[k] = b[i] + b[i + 1] + b[i + 2];
+    k++;
+  }
+}

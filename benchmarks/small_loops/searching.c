@@ -68,3 +68,30 @@ void pack_columns(int m, REAL a[m * m], REAL A[m][m])
       if (A[j][i] > 0)
         a[k++] = A[j][i];
 }
+
+void place_in_each_row(int m, REAL A[m][m], int at[m])
+{
+  for (int i = 0; i < m; i++) {
+    REAL x = A[i][0];
+    int k = 0;
+    for (int j = 1; j < m; j++)
+      if (A[i][j] > x) {
+        x = A[i][j];
+        k = j;
+      }
+    at[i] = k;
+  }
+}
+
+void last_of_largest(int n, REAL a[n], REAL out[1], int at[1])
+{
+  REAL x = a[0];
+  int k = 0;
+  for (int i = 1; i < n; i++)
+    if (a[i] >= x) {
+      x = a[i];
+      k = i;
+    }
+  out[0] = x;
+  at[0] = k;
+}

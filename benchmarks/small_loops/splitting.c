@@ -85,3 +85,21 @@ void peeled_end(int n, REAL a[n], REAL b[n])
       b[0] = a[i] + 1;
   }
 }
+
+void node_cycle(int n, REAL a[n], REAL b[n], REAL c[n])
+{
+  for (int i = 1; i < n - 1; i++) {
+    c[i] = a[i + 1] - a[i - 1];
+    a[i] = b[i] * 0.5;
+  }
+}
+
+void wrapped_values(int n, REAL a[n], REAL b[n])
+{
+  REAL x = b[n - 1], y = b[n - 2];
+  for (int i = 0; i < n; i++) {
+    a[i] = (b[i] + x + y) * 0.25;
+    y = x;
+    x = b[i];
+  }
+}
