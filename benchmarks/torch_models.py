@@ -1,8 +1,9 @@
 """Models through ``torch.compile(backend="polyloom")``: ``python benchmarks/torch_models.py``.
 
-Networks in the style of torchvision's, small, with random weights, and of the package transformers where it
-is installed. Each is run and trained one step (gradients of all parameters) and compared with PyTorch. With
-``--times``: seconds of a forward call beside PyTorch as it is and its own compiler, inductor.
+Small networks of our own, and of the packages torchvision, timm and transformers where these are installed,
+all with random weights. Each is run and trained one step (gradients of all parameters) and compared with
+PyTorch. With ``--times``: seconds of a forward call beside PyTorch as it is and its own compiler, inductor.
+``-k torchvision. -k timm.``: only those.
 """
 
 from __future__ import annotations
@@ -439,6 +440,55 @@ def of_transformers() -> Iterator[tuple[str, Callable[[], Made]]]:
         yield f"transformers.{name}", make
 
 
+TORCHVISION = (
+    *("resnet18", "mobilenet_v2", "mobilenet_v3_small", "squeezenet1_1", "shufflenet_v2_x0_5"),
+    *("mnasnet0_5", "efficientnet_b0", "regnet_y_400mf", "densenet121", "googlenet", "alexnet", "swin_t"),
+)
+TIMM = (
+    *("test_byobnet", "test_convnext", "test_convnext2", "test_efficientnet", "test_efficientnet_gn"),
+    *("test_efficientnet_ln", "test_resnet", "test_vit", "test_vit2", "test_mambaout"),
+)
+
+
+def of_torchvision() -> Iterator[tuple[str, Callable[[], Made]]]:
+    """Yield models of the package torchvision on images of 64 x 64, where it is installed."""
+    try:
+        from torchvision import models
+    except ImportError:
+        return
+    for name in TORCHVISION:
+        more = {"init_weights": True, "aux_logits": False} if name == "googlenet" else {}
+
+        def make(name: str = name, more: dict[str, Any] = more) -> Made:
+            return without_chance(models.get_model(name, weights=None, **more)), images(4, 3, 64, 64)
+
+        yield f"torchvision.{name}", make
+
+
+def of_timm() -> Iterator[tuple[str, Callable[[], Made]]]:
+    """Yield models of the package timm, its small forms of each family, where it is installed."""
+    try:
+        import timm
+    except ImportError:
+        return
+    for name in TIMM:
+
+        def make(name: str = name) -> Made:
+            module = timm.create_model(name, pretrained=False)
+            return without_chance(module), images(2, *module.pretrained_cfg["input_size"])
+
+        yield f"timm.{name}", make
+
+
+def without_chance(module: nn.Module) -> nn.Module:
+    """Return a model whose layers leave out nothing at random: else no two runs agree."""
+    for part in module.modules():
+        for name in ("p", "drop_prob"):
+            if isinstance(getattr(part, name, None), float):
+                setattr(part, name, 0.0)
+    return module
+
+
 def tensors(found: Any) -> list[torch.Tensor]:
     values = found if isinstance(found, tuple | list) else [found]
     return [v for v in values if isinstance(v, torch.Tensor) and v.is_floating_point()]
@@ -526,9 +576,10 @@ def table(chosen: dict[str, Callable[[], Made]]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", action="store_true")
-    parser.add_argument("-k", default="", help="only models whose name holds this")
+    parser.add_argument("-k", action="append", help="only models whose name holds this, or another -k")
     options = parser.parse_args()
-    chosen = {n: m for n, m in {**MODELS, **dict(of_transformers())}.items() if options.k in n}
+    everything = {**MODELS, **dict(of_torchvision()), **dict(of_timm()), **dict(of_transformers())}
+    chosen = {n: m for n, m in everything.items() if any(k in n for k in options.k or [""])}
     wrong = 0
     if options.times:
         table(chosen)
