@@ -137,17 +137,23 @@ def _vector_loop(loop: For, scope: Scope) -> Iterator[str]:
         case Number(value=width) if scope.dialect.has_wide_moves and not width & (width - 1):
             yield from _wide_loop(loop, width, scope)
         case _:
-            yield from loop_lines(loop, scope)
+            yield from _lane_by_lane(loop, scope)
+
+
+def _lane_by_lane(loop: For, scope: Scope) -> Iterator[str]:
+    """Yield a loop over lanes, with what has the compiler write it out: its values are in registers then."""
+    yield from filter(None, [scope.dialect.written_out])
+    yield from loop_lines(loop, scope)
 
 
 def _wide_loop(loop: For, width: int, scope: Scope) -> Iterator[str]:
     """Yield a loop over lanes, whose neighbours in memory are loaded and stored at once."""
     moved = moved_at_once(loop, width, scope)
     if moved is None:
-        yield from loop_lines(loop, scope)
+        yield from _lane_by_lane(loop, scope)
         return
     yield "{"
-    yield from indented([*moved.before, *loop_lines(moved.loop, moved.scope), *moved.after])
+    yield from indented([*moved.before, *_lane_by_lane(moved.loop, moved.scope), *moved.after])
     yield "}"
 
 

@@ -57,6 +57,7 @@ class Dialect:
     ``quick``: whether ``exp`` and its like of vectors are polynomials (``quick_functions``).
     ``has_wide_moves``: whether loops over lanes move neighbours at once (``wide_moves``).
     ``has_prefetches``: whether elements may be asked for before they are stored (``prefetches``).
+    ``written_out``: what stands before a loop over lanes that the compiler is to write out.
     ``function_head``: what helpers begin with. ``needs``: where what is asked of it is noted, if anywhere.
     """
 
@@ -86,6 +87,7 @@ class Dialect:
     function_head: str = "static inline"
     has_wide_moves: bool = False
     has_prefetches: bool = False
+    written_out: str = ""
     quick: bool = False
     needs: Needs | None = None
 
@@ -309,6 +311,7 @@ CUDA = replace(
     function_head="static __device__ inline",
     has_wide_moves=True,
     has_prefetches=False,
+    written_out="#pragma unroll",
 )
 """CUDA C, whose vectors are loops over lanes: short ones, which its compilers write out in registers."""
 
