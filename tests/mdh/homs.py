@@ -509,7 +509,7 @@ def random_schedule(hom: MdHom, rng: Random) -> Schedule:
     step = [private[d] * items[d] * (width if d == vector else 1) for d in range(count)]
     local = [rng.choice([0, 0, step[d], 2 * step[d], 3]) for d in range(count)]
     group = [rng.choice([0, 0, step[d], 2 * (local[d] or step[d]), 5]) for d in range(count)]
-    return Schedule(
+    schedule = Schedule(
         group=tuple(group),
         items=tuple(items),
         local=tuple(local),
@@ -526,6 +526,8 @@ def random_schedule(hom: MdHom, rng: Random) -> Schedule:
         follow=rng.choice([None, None, *range(len(hom.inputs))]),
         streaming=rng.random() < 0.2,
     )
+    facts = TileFacts(hom, replace(schedule, stages=2))
+    return facts.schedule if facts.staged and rng.random() < 0.4 else schedule
 
 
 def _wild_caching(rank: int, rng: Random) -> Caching:

@@ -115,10 +115,21 @@ def _in_panels(
 
 
 def local_bytes(facts: TileFacts, buffers: Buffers) -> int:
-    """Return what all copies take in local memory."""
+    """Return what all copies take in local memory, in all stages."""
+    return facts.schedule.stages * sum(plan.bytes for plan in _plans(facts, buffers))
+
+
+def fetched_values(facts: TileFacts, buffers: Buffers) -> int:
+    """Return how many elements of the next cache tile's copies a work-item holds in registers."""
+    if not facts.staged:
+        return 0
+    return sum(-(-prod(plan.extents) // facts.total_items) for plan in _plans(facts, buffers))
+
+
+def _plans(facts: TileFacts, buffers: Buffers) -> list[CopyPlan]:
     copied = (k for k, caching in enumerate(facts.schedule.inputs) if caching.memory is Memory.LOCAL)
     plans = (copy_plan(facts, k, buffers) for k in copied)
-    return sum(plan.bytes for plan in plans if plan is not None)
+    return [plan for plan in plans if plan is not None]
 
 
 def is_turned(plan: CopyPlan) -> bool:

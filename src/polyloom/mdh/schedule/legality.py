@@ -10,7 +10,7 @@ from polyloom.ir.rebuild import read_positions
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.addresses import Buffers
-from polyloom.mdh.schedule.copy_plan import copy_plan, local_bytes
+from polyloom.mdh.schedule.copy_plan import copy_plan, fetched_values, local_bytes
 from polyloom.mdh.schedule.risks import exists, risky_reads
 from polyloom.mdh.schedule.schedules import Memory
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -18,6 +18,11 @@ from polyloom.mdh.schedule.tiling import TileFacts
 WIDTHS = (1, 2, 4, 8, 16)
 LARGEST_TILE = 128
 """Results of a register tile: more never fit into registers and make builds long."""
+
+STAGES = (1, 2)
+
+LARGEST_FETCH = 48
+"""Elements that a work-item may have on their way into copies: more do not fit beside its totals."""
 
 LARGEST_BODY, LARGEST_OF_UNKNOWN = 2048, 192
 """Points that are written out in a kernel; where an extent is not known, every shape of a tile is."""
@@ -149,6 +154,17 @@ def _copies(facts: TileFacts, buffers: Buffers) -> Iterator[str]:
             yield f"`{name}`: what is read depends on a condition, so it is not copied"
         elif copy_plan(facts, k, buffers) is None:
             yield f"`{name}`: a copy needs affine indices and cache tiles of a known size"
+    yield from _stages(facts, buffers)
+
+
+def _stages(facts: TileFacts, buffers: Buffers) -> Iterator[str]:
+    stages = facts.schedule.stages
+    if stages not in STAGES:
+        yield f"copies have one stage or two, not {stages}"
+    elif stages > 1 and not facts.staged:
+        yield "stages are of copies that several work-items share and that change from tile to tile"
+    elif (fetched := fetched_values(facts, buffers)) > LARGEST_FETCH:
+        yield f"{fetched} elements of the next tile in registers"
 
 
 def _risky(facts: TileFacts, buffers: Buffers) -> frozenset[int]:

@@ -5,7 +5,7 @@ work-groups (``group``), cache tiles of a group (``local``), register tiles of a
 docs/schedules.md tells what each parameter does, and what md_poly's papers call it.
 
 Source: md_poly, Sec. 4; parameters 1-10 of its generator. Not in the papers: ``vector``, ``width``,
-``panel``, ``padding``, ``strided``, ``follow``, ``streaming``, and tiles that do not divide.
+``panel``, ``padding``, ``strided``, ``follow``, ``streaming``, ``stages``, and tiles that do not divide.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class Schedule:
     ``unrolled_order``: the points of a register tile and of the unrolled reduction, outermost first.
     ``follow``: the input view whose elements lead: points that read one element of it come together.
     ``inputs``: per input view. ``streaming``: results bypass the caches where the device can.
+    ``stages``: of copies; with 2 the next cache tile's are loaded while this one is worked on.
     """
 
     group: Sizes
@@ -78,6 +79,7 @@ class Schedule:
     inputs: tuple[Caching, ...]
     follow: int | None = None
     streaming: bool = False
+    stages: int = 1
 
     def __hash__(self) -> int:
         """Return what it always is: a search asks for it many times."""
@@ -126,10 +128,11 @@ def plain_schedule(dimensions: int, inputs: int) -> Schedule:
 
 
 def schedule_from_json(document: dict[str, Any]) -> Schedule:
-    """Return the schedule of a JSON document.
+    """Return the schedule of a JSON document; one without ``stages`` is of a time when there was only one.
 
     Errors: ValueError where a field is missing, unknown or of a wrong type.
     """
+    document = {"stages": 1, **document}
     names = {part.name for part in fields(Schedule)}
     if set(document) != names:
         raise ValueError(f"a schedule has the fields {', '.join(sorted(names))}")

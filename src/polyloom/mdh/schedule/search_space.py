@@ -139,7 +139,7 @@ class ScheduleSpace:
     def _changed(self, schedule: Schedule, rng: Random) -> Schedule:
         draft = _Draft(self, rng)
         change = rng.choice(_CHANGES)
-        return change(draft, schedule)
+        return draft.settled(change(draft, schedule))
 
     # What the md_hom allows
 
@@ -224,6 +224,7 @@ class _Draft:
             schedule = self.with_local(schedule)
         schedule = self.with_groups(schedule)
         schedule = self.with_follow(schedule)
+        schedule = self.with_stages(schedule)
         return self.with_streaming(schedule)
 
     def with_vector(self, schedule: Schedule) -> Schedule:
@@ -437,6 +438,16 @@ class _Draft:
         usable = large and not copied and not self.space.on_gpu
         return replace(schedule, streaming=usable and self.rng.random() < 0.5)
 
+    def with_stages(self, schedule: Schedule) -> Schedule:
+        """Load copies one cache tile ahead half of the time, on GPUs: a CPU fetches ahead by itself."""
+        ahead = self.space.on_gpu and self.rng.random() < 0.5
+        return self.settled(replace(schedule, stages=2 if ahead else 1))
+
+    def settled(self, schedule: Schedule) -> Schedule:
+        """Return a schedule with one stage where there are no copies that change."""
+        staged = schedule.stages > 1 and not self.space.facts(schedule).staged
+        return replace(schedule, stages=1) if staged else schedule
+
     # Small changes
 
     def one_tile(self, schedule: Schedule) -> Schedule:
@@ -543,6 +554,7 @@ _CHANGES = (
     _Draft.with_unroll,
     _Draft.with_follow,
     _Draft.with_streaming,
+    _Draft.with_stages,
     _Draft.other_vector,
     _Draft.other_order,
     _Draft.other_order,

@@ -9,7 +9,7 @@ from typing import Any
 
 from polyloom.ir.host import Combiner, Index, MdHom, Order
 from polyloom.mdh.schedule.addresses import inner_reads, kept_dimensions, known, reduced_dimensions
-from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.mdh.schedule.schedules import Memory, Schedule
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
 
 
@@ -175,6 +175,12 @@ class TileFacts:
         first = next(k for k, d in enumerate(tiled) if d in self.reduced)
         single = all(self.length(d) is not None and self.length(d) == self.step(d) for d in self.kept)
         return single and all(d in self.reduced for d in tiled[first:])
+
+    @property
+    def staged(self) -> bool:
+        """Whether copies change from cache tile to cache tile, and are loaded one tile ahead."""
+        copies = any(c.memory is Memory.LOCAL for c in self.schedule.inputs)
+        return self.schedule.stages > 1 and copies and self.total_items > 1 and bool(self.tiled_order)
 
     @property
     def waits(self) -> bool:

@@ -52,7 +52,7 @@ def copied(tiles: Tiles, code: Code) -> Code:
 
     Keeps true: a copy holds the elements of its buffer, which nothing writes meanwhile.
     """
-    copies = _copies(tiles)
+    copies = copies_of(tiles)
     if not copies:
         return code
     tiled = tiles.facts.tiled_order
@@ -85,7 +85,8 @@ def _again(tiles: Tiles, code: Code) -> Code:
     return (*code, Barrier()) if tiles.items else code
 
 
-def _copies(tiles: Tiles) -> tuple[_Copy, ...]:
+def copies_of(tiles: Tiles) -> tuple[_Copy, ...]:
+    """Return the copies that a schedule asks for, of inputs that nothing writes."""
     written = {view.buffer for view in tiles.hom.outputs}
     found = []
     for k, view in enumerate(tiles.hom.inputs):

@@ -20,6 +20,7 @@ from polyloom.mdh.lowering.tiles.items import in_place, work_items
 from polyloom.mdh.lowering.tiles.jam import jammed
 from polyloom.mdh.lowering.tiles.naive import naive_loops, partial_totals
 from polyloom.mdh.lowering.tiles.several_totals import several_totals
+from polyloom.mdh.lowering.tiles.stages import staged
 from polyloom.mdh.lowering.tiles.unrolling import unrolled_reductions
 from polyloom.mdh.lowering.tiles.vectors import vectors
 from polyloom.mdh.lowering.tiles.whole_tiles import whole_tiles
@@ -37,6 +38,7 @@ PASSES: tuple[Pass, ...] = (
     cache_tiles,
     work_items,
     copied,
+    staged,
     in_place,
     several_totals,
     jammed,
