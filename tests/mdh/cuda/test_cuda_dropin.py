@@ -61,7 +61,17 @@ def made(source: Path, folder: Path) -> Path:
 
 def built(folder: Path) -> str:
     """Build it for this machine."""
-    words = ["-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-I", str(ON_HOST), "program.o"]
+    words = [
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-Wno-unknown-pragmas",
+        "-Wno-unused-function",
+        "-I",
+        str(ON_HOST),
+        "program.o",
+    ]
     well_done([GPP or "", *words, "-x", "c++", "polyloom_cuda.cu", "-o", "program", "-lm"], folder)
     return str(folder / "program")
 

@@ -41,6 +41,7 @@ matmul(const float *__restrict__ A,
     float total_1_0[4];
     float total_2_0[4];
     float total_3_0[4];
+    #pragma unroll
     for (int lane = 0; lane < 4; lane++) {
         total_0_0[lane] = 0.0f;
         total_1_0[lane] = 0.0f;
@@ -50,6 +51,7 @@ matmul(const float *__restrict__ A,
     for (int k = 0; k < 64; k++) {
         {
             const lanes<float, 4> B_lanes = lanes_at<4>(&B[64 * k + 4 * j_item + j_group]);
+            #pragma unroll
             for (int lane = 0; lane < 4; lane++) {
                 const float B_0 = B_lanes.lane[lane];
                 total_0_0[lane] = total_0_0[lane] + A[256 * i_item + 64 * i_group + k] * B_0;
@@ -64,6 +66,7 @@ matmul(const float *__restrict__ A,
         lanes<float, 4> C_lanes1;
         lanes<float, 4> C_lanes2;
         lanes<float, 4> C_lanes3;
+        #pragma unroll
         for (int lane = 0; lane < 4; lane++) {
             C_lanes.lane[lane] = total_0_0[lane];
             C_lanes1.lane[lane] = total_1_0[lane];
