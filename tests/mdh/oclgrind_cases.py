@@ -52,7 +52,10 @@ def cases(seeds: int) -> Iterator[tuple[str, Case]]:
             yield f"{name}, schedule {seed}", lambda g=given, s=seed, p=parameters: _wild(g, p, s)
     for name in loops.SIZES:
         yield f"{name}.c", lambda n=name: _program(n)
+    for name in ("matmul", "matmul_half", "stencil"):
+        yield f"{name}, copies in two stages", lambda n=name: _staged(*homs.ZOO[n])
     yield "left out: the barrier behind copies", _without_barrier
+    yield "left out: the barriers of two stages", lambda: _without_barrier(stages=2)
     yield "left out: the end of a work-group", _without_clamp
 
 
@@ -62,6 +65,10 @@ def _default(given: HostProgram, hom: MdHom, parameters: Mapping[str, int]) -> N
 
 def _wild(given: HostProgram, parameters: Mapping[str, int], seed: int) -> None:
     homs.check(given, homs.wild_schedule(given, Random(seed)), parameters, seed)
+
+
+def _staged(given: HostProgram, parameters: Mapping[str, int]) -> None:
+    homs.check(given, replace(homs.copying_schedule(given), stages=2), parameters)
 
 
 def _program(name: str) -> None:
@@ -88,7 +95,7 @@ def _emit(node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Laun
     return emit_md_hom(node, program, device, schedule, one_kernel_schedule)
 
 
-def _without_barrier() -> None:
+def _without_barrier(stages: int = 1) -> None:
     """A kernel that is wrong on purpose: Oclgrind must see it."""
     dialect = replace(OPENCL, barrier="", barrier_everywhere="")
     language = replace(OPENCL_KERNELS, dialect=dialect)
@@ -96,7 +103,7 @@ def _without_barrier() -> None:
     launches.kernel_source = lambda tree, given: kernel_source(tree, language)
     try:
         given, parameters = homs.ZOO["matmul"]
-        schedule = homs.copying_schedule(given)
+        schedule = replace(homs.copying_schedule(given), stages=stages)
         homs.run_on_device(given, schedule, parameters, homs.made_up(given, parameters, 0))
     finally:
         launches.kernel_source = kept

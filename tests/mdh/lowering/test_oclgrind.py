@@ -67,4 +67,5 @@ def test_nothing_is_complained_of(reports: dict[str, dict[str, str]]) -> None:
 def test_what_is_wrong_on_purpose_is_complained_of(reports: dict[str, dict[str, str]]) -> None:
     wrong = {name: report["complaints"] for name, report in reports.items() if name.startswith(WRONG)}
     assert "race" in wrong["left out: the barrier behind copies"]
+    assert "race" in wrong["left out: the barriers of two stages"]
     assert "Invalid" in wrong["left out: the end of a work-group"]

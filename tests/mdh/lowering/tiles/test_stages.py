@@ -207,6 +207,7 @@ def test_what_has_no_stages() -> None:
         local=(0, 0, 16),
         private=(16, 8, 1),
         inputs=(copy(), copy()),
+        stages=2,
     )
     assert f"{16 * 128 // 16} elements" in said(large, many) and LARGEST_FETCH < 128
 

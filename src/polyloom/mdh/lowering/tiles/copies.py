@@ -23,8 +23,7 @@ from polyloom.mdh.lowering.tiles.cache_tiles import group_low, low, tile_name
 from polyloom.mdh.lowering.tiles.context import Tiles, here, whole
 from polyloom.mdh.lowering.tiles.items import outside_items
 from polyloom.mdh.lowering.tiles.points import Points
-from polyloom.mdh.lowering.tiles.steps import in_steps
-from polyloom.mdh.lowering.tiles.strips import nested
+from polyloom.mdh.lowering.tiles.strips import in_steps, nested
 from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.mdh.tree.nodes import (

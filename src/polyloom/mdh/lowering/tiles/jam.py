@@ -21,7 +21,7 @@ from typing import Any
 from polyloom.mdh.lowering.tiles.cache_tiles import low
 from polyloom.mdh.lowering.tiles.context import Tiles, whole
 from polyloom.mdh.lowering.tiles.items import named_in_place
-from polyloom.mdh.lowering.tiles.steps import in_steps, whole_steps
+from polyloom.mdh.lowering.tiles.strips import in_steps, whole_steps
 from polyloom.mdh.tree.nodes import (
     ONE,
     ZERO,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.jam import Jam, own_name
 from polyloom.mdh.lowering.tiles.naive import nothing, partial_totals, taken_up, total_types, totals
-from polyloom.mdh.lowering.tiles.steps import in_steps
+from polyloom.mdh.lowering.tiles.strips import in_steps
 from polyloom.mdh.tree.nodes import (
     Array,
     Code,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from polyloom.mdh.lowering.tiles.context import Tiles
-from polyloom.mdh.lowering.tiles.steps import in_steps
+from polyloom.mdh.lowering.tiles.strips import in_steps
 from polyloom.mdh.tree.nodes import Code, For, Kind, Statement, counted
 from polyloom.mdh.tree.ranges import plus
 from polyloom.mdh.tree.rewrite import rewritten, substituted
