@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
 import pytest
 from homs import ZOO, device, hom_of, matmul, wild_schedule
+from scheduled_trees import legal
 
+from polyloom.diagnostics import PolyloomError
+from polyloom.ir.host import HostProgram
 from polyloom.ir.transform.specialise import specialise
+from polyloom.mdh.cuda.compiler import built, found_compiler
 from polyloom.mdh.device.devices import CUDA
 from polyloom.mdh.lowering.kernels.nodes import nest_kernels, tiled_kernels
 from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.sequential_nest import plain_nest
+from polyloom.mdh.print.kernel_source import kernel_body, prelude_of
 from polyloom.mdh.schedule.choice import one_kernel_schedule
 from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
 
@@ -44,42 +45,34 @@ def test_a_product_reads_well(golden: Callable[[Path, str], None]) -> None:
     golden(GOLDEN, launch.kernels[0].source)
 
 
-@cache
-def nvrtc() -> ctypes.CDLL | None:
-    """Return NVIDIA's compiler as a library, from pip's package or the system; None where there is none."""
-    spec = find_spec("nvidia.cuda_nvrtc") if find_spec("nvidia") else None
-    folders = list(spec.submodule_search_locations or []) if spec else []
-    names = [str(Path(folder) / "lib" / "libnvrtc.so.12") for folder in folders]
-    for name in (*names, os.environ.get("NVRTC", ""), "libnvrtc.so.12", "libnvrtc.so"):
-        try:
-            return ctypes.CDLL(name) if name else None
-        except OSError:
-            continue
-    return None
+def compiles(sources: Sequence[str], architecture: str) -> None:
+    """Compile kernels, each in a namespace of its own. Errors: Refused, with what the compiler says."""
+    spaces = "".join(f"namespace k{k} {{\n{kernel_body(s)}}}\n" for k, s in enumerate(sources))
+    assert built(prelude_of(sources) + spaces, architecture, ())
 
 
-def complaints(source: str, architecture: str) -> str:
-    """Return what the compiler says of a kernel that it refuses; empty where it takes it."""
-    library = nvrtc()
-    assert library is not None
-    program = ctypes.c_void_p()
-    assert library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"k.cu", 0, None, None) == 0
-    includes = os.environ.get("CUDA_INCLUDE", "/usr/local/cuda/include")
-    options = (ctypes.c_char_p * 2)(f"--gpu-architecture={architecture}".encode(), f"-I{includes}".encode())
-    if library.nvrtcCompileProgram(program, 2, options) == 0:
-        return ""
-    size = ctypes.c_size_t()
-    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(size.value)
-    library.nvrtcGetProgramLog(program, log)
-    return log.value.decode()
+def has_compiler() -> bool:
+    try:
+        return bool(found_compiler())
+    except PolyloomError:
+        return False
 
 
-@pytest.mark.skipif(nvrtc() is None, reason="NVRTC is not installed (pip install nvidia-cuda-nvrtc-cu12)")
+def staged_schedule(program: HostProgram) -> Schedule | None:
+    model = replace(device().model, platform=CUDA)
+    return legal(
+        program, 0, model, lambda s: replace(s, stages=2, streaming=False), lambda facts: facts.staged
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_compiler(), reason="neither NVRTC nor nvcc is installed")
 @pytest.mark.parametrize("name", sorted(ZOO))
 def test_kernels_compile(name: str) -> None:
-    schedules = [None, *(wild_schedule(specialise(*ZOO[name]), Random(seed)) for seed in range(3))]
-    for schedule in schedules:
-        for kernel in in_cuda(name, schedule).kernels:
-            for architecture in ("sm_80", "sm_90"):
-                assert not complaints(kernel.source, architecture), kernel.source
+    program = specialise(*ZOO[name])
+    schedules = [None, *(wild_schedule(program, Random(seed)) for seed in range(3))]
+    if (staged := staged_schedule(program)) is not None:
+        schedules.append(staged)
+    sources = [kernel.source for schedule in schedules for kernel in in_cuda(name, schedule).kernels]
+    for architecture in ("sm_80", "sm_90"):
+        compiles(sources, architecture)

@@ -102,6 +102,7 @@ typedef unsigned long long uint64_t;
 #ifdef __CUDACC_RTC__
 struct __half {
     unsigned short bits;
+    __half() = default;
     explicit __device__ __half(float a) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(a)); }
     explicit __device__ __half(double a) { asm("cvt.rn.f16.f64 %0, %1;" : "=h"(bits) : "d"(a)); }
     explicit __device__ operator float() const
