@@ -8,7 +8,7 @@ from math import prod
 from polyloom.ir.host import Index, MdHom
 from polyloom.ir.rebuild import read_positions
 from polyloom.ir.types import ElementType
-from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.device.devices import CUDA, DeviceModel
 from polyloom.mdh.schedule.addresses import Buffers
 from polyloom.mdh.schedule.copy_plan import copy_plan, fetched_values, local_bytes
 from polyloom.mdh.schedule.risks import exists, risky_reads
@@ -91,7 +91,7 @@ def _vectors(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterato
         yield f"`{name}`: points of a vector do not lie apart"
     if d in facts.reduced and schedule.items[d] > 1:
         yield f"`{name}`: a reduced dimension is shared by work-items or by vectors, not by both"
-    if facts.total_items > 1 and _has_halves(facts, buffers):
+    if facts.total_items > 1 and _has_halves(facts, buffers) and device.platform != CUDA:
         yield f"`{name}`: halves are rounded by vectors of one work-item only: PoCL 3.0 crashes otherwise"
     if d in facts.kept and facts.uniform and not facts.divides(d, facts.step(d)):
         yield f"`{name}`: vectors of several work-items have to divide the extent"
