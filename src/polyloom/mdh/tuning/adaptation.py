@@ -88,8 +88,9 @@ class SeededScheduleSpace:
             return
         cut = self._cut(schedule)
         yield self._rounded(cut)
-        yield self._rounded(replace(cut, follow=None, streaming=False))
-        whole = replace(cut, local=(0,) * len(cut.local), inputs=(Caching(),) * len(cut.inputs))
+        yield self._rounded(replace(cut, follow=None, streaming=False, stages=1))
+        inputs = (Caching(),) * len(cut.inputs)
+        whole = replace(cut, local=(0,) * len(cut.local), inputs=inputs, stages=1)
         yield self._rounded(whole)
         scalar = replace(whole, vector=None, width=1)
         yield self._rounded(scalar)
