@@ -104,13 +104,28 @@ class GpuCosts:
     cache_bytes_per_second: float
     unit_cache_bytes: float
     lanes_of_unit: int
-    groups_of_lanes_to_hide_latency: float
+    unhidden_share: float
+    most_groups: int
+    resident_items: int
     load: float
     step: float
-    registers_of_item: int
-    register_pressure: int
-    registers_of_step: int
+    registers_of_kernel: float
+    register_of_total: float
+    register_of_result: float
+    register_of_load: float
+    registers_of_loads: float
+    registers_of_loads_by_total: float
+    registers_of_copy: float
+    register_of_loop: float
     most_registers: int
+    spilled_register: float
+    copied_element: float
+    wait_of_copy: float
+    wait_of_load: float
+    wait_of_local_load: float
+    wait_of_operation: float
+    steps_ahead: float
+    barrier: float
     local_load: float
     broadcast_load: float
     coalesced_load: float

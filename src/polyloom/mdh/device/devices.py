@@ -93,6 +93,10 @@ class DeviceModel:
     memory_rate: float = 0.0
     unit: UnitLimits | None = None
 
+    def hertz(self, least_mhz: int) -> float:
+        """Return the clock, at least so many MHz: drivers report less, or nothing."""
+        return max(self.clock_mhz, least_mhz) * 1e6
+
     def __repr__(self) -> str:
         return f"<DeviceModel {self.index}: {self.id}>"
 

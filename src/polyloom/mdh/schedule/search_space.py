@@ -20,6 +20,7 @@ from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.schedule.addresses import Access, Buffers
 from polyloom.mdh.schedule.cost_model import Prediction, prediction
 from polyloom.mdh.schedule.designs import designs
+from polyloom.mdh.schedule.gpu_designs import gpu_designs
 from polyloom.mdh.schedule.legality import LARGEST_TILE, is_legal
 from polyloom.mdh.schedule.loop_sizes import UNKNOWN, Reads
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule
@@ -116,10 +117,11 @@ class ScheduleSpace:
 
     @cached_property
     def designs(self) -> tuple[Schedule, ...]:
-        """The legal schedules of the usual forms; none on GPUs."""
+        """The legal schedules of the usual forms."""
         if self.on_gpu:
-            return ()
-        made = designs(self.plain, self.plain_facts, self.reads, self.width, self.device)
+            made = gpu_designs(self.plain, self.plain_facts, self.reads, self.device)
+        else:
+            made = designs(self.plain, self.plain_facts, self.reads, self.width, self.device)
         return tuple(filter(self.is_valid, made))
 
     def sample(self, rng: Random) -> Schedule:
@@ -138,7 +140,7 @@ class ScheduleSpace:
 
     def _changed(self, schedule: Schedule, rng: Random) -> Schedule:
         draft = _Draft(self, rng)
-        change = rng.choice(_CHANGES)
+        change = rng.choice((*_CHANGES, _Draft.with_stages) if self.on_gpu else _CHANGES)
         return draft.settled(change(draft, schedule))
 
     # What the md_hom allows
@@ -554,7 +556,6 @@ _CHANGES = (
     _Draft.with_unroll,
     _Draft.with_follow,
     _Draft.with_streaming,
-    _Draft.with_stages,
     _Draft.other_vector,
     _Draft.other_order,
     _Draft.other_order,
