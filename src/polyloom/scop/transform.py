@@ -38,7 +38,8 @@ from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.last_values import with_last_values
 from polyloom.scop.schedule.arrays import buffers, parameters
-from polyloom.scop.schedule.blocking import blocked, may_have_blocks
+from polyloom.scop.schedule.blocks.blocking import blocked, may_have_blocks
+from polyloom.scop.schedule.blocks.kept_values import kept_by, with_kept
 from polyloom.scop.schedule.contraction import Storage, contracted, private_buffers, rewriting
 from polyloom.scop.schedule.custom_combiners import ordered_updates
 from polyloom.scop.schedule.expansion import Expansion, expanded
@@ -69,7 +70,8 @@ class ReductionMode(Enum):
 class Transformation:
     """The host program, what each loop of the source is, and remarks on those that are serial.
 
-    ``planned``: the statements with those that expansion adds, and their plans; None: in the source's order.
+    ``planned``: the statements with those that expansion adds, and their plans, without blocks that keep
+    values by statements of their own; None: in the source's order.
     """
 
     program: HostProgram
@@ -119,7 +121,8 @@ def _transformation(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transfo
         return Transformation(serial_program(scop))
     for in_blocks in (True, False) if may_have_blocks(scop.statements) else (False,):
         try:
-            with at_most(_PARALLEL * (8 + len(scop.statements)), f"the parallel form of `{scop.name}`"):
+            each = 2 * _PARALLEL if in_blocks else _PARALLEL
+            with at_most(each * (8 + len(scop.statements)), f"the parallel form of `{scop.name}`"):
                 found = _parallel(with_parameters(scop), mode, strict, in_blocks)
             return _with_rows(found, scop, mode, strict)
         except TooHardError as fault:
@@ -163,7 +166,7 @@ def _scheduled(scop: Scop, mode: ReductionMode, strict: bool, text: Source) -> T
 
 
 _PARALLEL = 250_000
-"""What isl may spend on one statement of the parallel form; most take a fifth."""
+"""What isl may spend on one statement of the parallel form, and twice in blocks; most take a fifth."""
 _GIVEN = 4_000_000
 """The same for a schedule that a user wrote, who would rather wait than not get it."""
 _SERIAL = 100_000
@@ -259,10 +262,16 @@ def _transformed(
         kept = (edge(a, b, "", False, False, p) for s in patterns.selections for a, b, p in together(s))
         edges += kept
         arranged = gathered(arrange(larger.statements, edges, patterns), expansions, edges, patterns)
-        arranged = blocked(arranged, edges, patterns) if in_blocks else arranged
+        planned = (larger, arranged)
+        if in_blocks:
+            arranged = blocked(arranged, edges, larger, patterns)
+            kept_values = kept_by(arranged)
+            larger = with_kept(larger, kept_values)
+            planned = planned if kept_values else (larger, arranged)
     else:
         check_tree(tree, larger, after)
         arranged = plans_of(tree, larger.statements, edges, patterns)
+        planned = (larger, arranged)
     plans, storages = _stored(arranged, expansions, Names({a.name for a in larger.arrays}))
     held = {b.name: b for b in _buffers(larger, before, storages)}
     asked_only = stores_where_asked_only(larger, updates)
@@ -281,7 +290,7 @@ def _transformed(
     alive = without_dead(made("emission", nodes).body, passing)
     program = made("fusion", fused(made("the removal of dead nodes", alive).body, passing))
     loops = verdicts(whole, found, expansions, updates, arranged, ordered)
-    return Transformation(program, loops, tuple(_remarks(loops)), (larger, arranged))
+    return Transformation(program, loops, tuple(_remarks(loops)), planned)
 
 
 def _stored(

@@ -18,7 +18,7 @@ from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.programs import verify
 from polyloom.report.forms_view import form
 from polyloom.scop import transform
-from polyloom.scop.schedule.blocking import blocked
+from polyloom.scop.schedule.blocks.blocking import blocked
 
 RIGHT_LOOKING = """
 void kernel(int n, unsigned A[n][n]) {
@@ -125,6 +125,42 @@ void kernel(int n, unsigned A[n][n], unsigned B[n][n]) {
   }
 }"""
 
+KEPT_COLUMN = """
+void kernel(int n, unsigned A[n][n], unsigned w[n]) {
+  for (int k = 0; k < n; k++) {
+    for (int i = k + 1; i < n; i++) w[i] = A[i][k];
+    for (int i = k + 1; i < n; i++) A[i][k] *= A[k][k] + 3;
+    for (int i = k + 1; i < n; i++)
+      for (int j = k + 1; j <= i; j++) A[i][j] -= A[i][k] * w[j];
+  }
+}"""
+
+KEPT_UPWARDS = """
+void kernel(int n, unsigned A[3][n][n], unsigned w[n + 1]) {
+  for (int b = 0; b < 3; b++)
+    for (int k = n - 1; k > 0; k--) {
+      for (int j = 0; j < k; j++) w[j + 1] = A[b][k][j] * (k + 5);
+      for (int i = 0; i < k; i++)
+        for (int j = 0; j < k; j++) A[b][i][j] -= A[b][i][k] * w[j + 1];
+    }
+}"""
+
+REACHED = """
+void kernel(int n, unsigned A[n][n]) {
+  for (int k = 0; k < n; k++)
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) A[i][j] |= A[i][k] & A[k][j];
+}"""
+
+MANY_VERSIONS = """
+void kernel(int n, unsigned A[n][n], unsigned L[n][n], unsigned w[n]) {
+  for (int k = 0; k < n; k++)
+    for (int i = 0; i < n; i++) {
+      for (int j = 0; j < n; j++) A[i][j] += L[i][k] * w[j];
+      for (int j = 0; j < n; j++) w[j] = w[j] * 3 + L[j][i];
+    }
+}"""
+
 FACTORISATIONS = {
     "right-looking": RIGHT_LOOKING,
     "row by row": ROW_BY_ROW,
@@ -134,6 +170,10 @@ FACTORISATIONS = {
     "solves": SOLVES,
     "upwards": UPWARDS,
     "batched": BATCHED,
+    "kept column": KEPT_COLUMN,
+    "kept upwards": KEPT_UPWARDS,
+    "paths": PATHS,
+    "reached": REACHED,
 }
 
 
@@ -146,22 +186,23 @@ def test_updates_wait_for_the_end_of_a_block(name: str) -> None:
     assert "for block" in form(program(FACTORISATIONS[name]))
 
 
-@pytest.mark.parametrize("text", [PATHS, STENCIL], ids=["paths", "stencil"])
+@pytest.mark.parametrize("text", [STENCIL, MANY_VERSIONS], ids=["stencil", "many versions"])
 def test_where_the_next_step_needs_all_nothing_waits(text: str) -> None:
     assert "block" not in form(program(text))
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 6, 7, 13])
-@pytest.mark.parametrize("name", FACTORISATIONS)
+@pytest.mark.parametrize("name", [*FACTORISATIONS, "many versions"])
 def test_blocks_of_all_sizes_compute_what_c_does(name: str, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = FACTORISATIONS[name]
+    text = FACTORISATIONS.get(name, MANY_VERSIONS)
     monkeypatch.setattr(transform, "blocked", partial(blocked, sizes=(6, 2)))
     host = program(text)
     verify(host)
     special = specialise(host, {"n": n})
     random = np.random.default_rng(n)
     shapes = {b.name: b.extents for b in special.buffers if b.role is not Role.LOCAL}
-    arrays = {a: random.integers(0, 2**32, shape, np.uint32) for a, shape in shapes.items()}
+    named = sorted(shapes, key=lambda name: text.index(f" {name}["))
+    arrays = {a: random.integers(0, 2**32, shapes[a], np.uint32) for a in named}
     expected = call(text, "kernel", {"n": n, **arrays})
     found = evaluate_host(special, {}, arrays)
     for array, values in {**arrays, **found}.items():

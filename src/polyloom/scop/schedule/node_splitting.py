@@ -179,13 +179,14 @@ def _keeping(
 def _before(schedule: isl.UnionMap, name: str, label: str) -> isl.UnionMap:
     """Return the schedule with a new statement right before another one, in the same iterations."""
     maps = maps_of(schedule)
-    found = [_then(m, 1) for m in maps]
+    found = [then(m, 1) for m in maps]
     own = next(m for m in maps if m.get_tuple_name(_DIM.in_) == name)
-    found.append(_then(own, 0).set_tuple_name(_DIM.in_, label))
+    found.append(then(own, 0).set_tuple_name(_DIM.in_, label))
     return reduce(isl.UnionMap.union, map(isl.UnionMap.from_map, found))
 
 
-def _then(schedule: isl.Map, last: int) -> isl.Map:
+def then(schedule: isl.Map, last: int) -> isl.Map:
+    """Return a schedule with a constant behind all others."""
     end = isl.Map.from_domain_and_range(
         isl.Set.universe(schedule.get_space().domain()), isl.Set(f"{{ [{last}] }}")
     )

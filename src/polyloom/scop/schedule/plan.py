@@ -12,6 +12,7 @@ from polyloom.scop.model import ScopStatement
 if TYPE_CHECKING:
     import islpy as isl
 
+    from polyloom.scop.schedule.blocks.kept_values import Kept
     from polyloom.scop.schedule.statement_groups import Form
 
 Row = tuple[int, ...]
@@ -61,17 +62,19 @@ class Sequential:
     body: tuple[Plan, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Blocks:
     """``body`` for each block of ``size`` values of the hyperplane, in increasing order, on the host.
 
-    ``iterator``: the number of the block, a parameter of the domains of the body's statements.
+    ``iterator``: the number of the block, a parameter of the domains of the body's statements. ``kept``: what
+    stores values for those that wait, which are statements of the body too.
     """
 
     time: Hyperplane
     iterator: str
     size: int
     body: tuple[Plan, ...]
+    kept: tuple[Kept, ...] = ()
 
 
 Plan = Leaf | Group | Block | Sequential | Blocks
@@ -178,3 +181,24 @@ def _score(plan: Plan) -> Score:
         case Sequential(body=body) | Blocks(body=body):
             steps, launches = score(body)
             return steps + 1, launches + 1
+
+
+def host_loops(plans: Iterable[Plan]) -> int:
+    """Return how many host loops over steps, not over blocks, stand inside each other at most."""
+    return max(map(_host_loops, plans), default=0)
+
+
+def _host_loops(plan: Plan) -> int:
+    match plan:
+        case Sequential(body=body):
+            return host_loops(body) + 1
+        case Blocks(body=body):
+            return host_loops(body)
+        case _:
+            return 0
+
+
+def has_wavefronts(plans: Iterable[Plan]) -> bool:
+    """Whether any host loop goes along several iterators of a statement at once."""
+    rows = (row for p in walk_plans(plans) if isinstance(p, Sequential) for row in p.time.values())
+    return any(sum(c != 0 for c in row) > 1 for row in rows)

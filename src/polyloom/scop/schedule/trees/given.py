@@ -238,7 +238,8 @@ class _Reader:
             pieces.append(self._piece(statement, points))
         rows = {s.name: member.rows[s.origins[0]] for s in pieces}
         inside = replace(here, statements=tuple(pieces))
-        return Blocks({**member.rows, **rows}, block, size, self._band(node, k + 1, inside))
+        body = self._band(node, k + 1, inside)
+        return Blocks(time={**member.rows, **rows}, iterator=block, size=size, body=body)
 
     def _parallel(self, node: isl.ScheduleNode, k: int, here: _Here) -> tuple[Hyperplane, ...]:
         """Return the members from one on that are coincident, and are so by the dependences."""
