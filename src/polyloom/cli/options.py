@@ -326,6 +326,27 @@ def scalar_option(function: _F) -> _F:
     return option(function)
 
 
+def c_scalar_option(function: _F) -> _F:
+    """Add ``--param`` for values of any type, of which integers matter: a program is looked at, not run."""
+    option = click.option(
+        "--param",
+        "parameters",
+        metavar="NAME=VALUE",
+        multiple=True,
+        callback=_scalars_of_c,
+        help="A scalar argument of the C function: --param n=1000. Loops depend on integers alone.",
+    )
+    return option(function)
+
+
+def _scalars_of_c(
+    ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, int | float]:
+    if values:
+        _check_of_c(ctx, parameter)
+    return _scalars(ctx, parameter, values)
+
+
 def _scalars(
     ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, int | float]:

@@ -171,3 +171,13 @@ def test_the_command_says_it_for_given_sizes(capsys: pytest.CaptureFixture[str])
     assert "band" not in capsys.readouterr().out
     assert run(["explain", file, "--param", "n=40", "--param", "m=40", "--param", "k=40"]) == 0
     assert "S2: band (r, q, c)" in capsys.readouterr().out
+
+
+def test_arguments_of_a_run_may_be_given_to_explain_as_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = str(LOOPS / "gesummv.c")
+    assert run(["explain", file, "--param", "n=40", "--param", "alpha=1.5"]) == 0
+    assert "n = 40" in capsys.readouterr().out
+    assert run(["explain", file, "--param", "n=1.5"]) != 0
+    assert "n" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from polyloom.cli.loading import load_chosen, reading_of
 from polyloom.cli.messages import print_document, print_remarks
 from polyloom.cli.options import (
     c_options,
+    c_scalar_option,
     csl_options,
     database_option,
     fp_option,
@@ -19,7 +20,6 @@ from polyloom.cli.options import (
     json_option,
     machine_option,
     map_option,
-    parameter_option,
     reduction_option,
     reductions_option,
     schedule_option,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.command()
 @source_options
 @c_options
-@parameter_option
+@c_scalar_option
 @map_option
 @reductions_option
 @fp_option
