@@ -194,6 +194,30 @@ oport_map: {{ O[q, d] -> [PE[{pes}, q//{tile}] -> index[q mod {tile}, d]] }}
     return Case("attention, one head", size, layer, text)
 
 
+def _attention_heads(size: str, n: int, d: int) -> Case:
+    """Eight heads, each on two rows of PEs: queries along them, keys along the columns."""
+    heads, tile, rows = 8, n // 16, n // 2
+    layer = f"""lair attention(): float16 Q0[{heads}][{n}][{d}], float16 K0[{heads}][{n}][{d}],
+  float16 V[{heads}][{n}][{d}] -> float32 O[{heads}][{n}][{d}]
+{{
+  all (h, q, t, d) in ({heads}, {n}, {n}, {d}) S[h][q][t] += float32(Q0[h][q][d]) * float32(K0[h][t][d])
+  all (h, q, t) in ({heads}, {n}, {n}) A[h][q][t] = float16(S[h][q][t] * 0.125)
+  all (h, q, t) in ({heads}, {n}, {n}) m[h][q] max= A[h][q][t]
+  all (h, q, t) in ({heads}, {n}, {n}) E[h][q][t] = exp(A[h][q][t] - m[h][q])
+  all (h, q, t) in ({heads}, {n}, {n}) z[h][q] += float32(E[h][q][t])
+  all (h, q, t) in ({heads}, {n}, {n}) P[h][q][t] = float16(float32(E[h][q][t]) / z[h][q])
+  all (h, q, d, t) in ({heads}, {n}, {d}, {n}) O[h][q][d] += float32(P[h][q][t]) * float32(V[h][t][d])
+}}"""
+    at = f"PE[t//{tile}, 2*h + q//{rows}]"
+    placed = "; ".join(f"attention_{name}[h, q, t] -> {at}" for name in ("A", "m", "E", "z", "P"))
+    text = f"""size: {{ PE[16, 16] }}
+compute_map: {{ attention_S[h, q, t, d] -> {at}; {placed}; attention_O[h, q, d, t] -> {at} }}
+iport_map: {{ Q0[h, q, d] -> [PE[-1, 2*h + q//{rows}] -> index[q mod {rows}, d]] }}
+oport_map: {{ O[h, q, d] -> [PE[16, 2*h + q//{rows}] -> index[q mod {rows}, d]] }}
+"""
+    return Case("attention, eight heads", size, layer, text)
+
+
 def _batched_product(size: str, pes: int, tile: int, k: int) -> Case:
     n = pes * tile
     layer = f"""lair bmm(): float16 A[2][{n}][{k}], float16 B0[2][{k}][{n}] -> float16 C[2][{n}][{n}]
@@ -231,6 +255,8 @@ def cases() -> Iterator[Case]:
         yield _softmax(size, 16, rows, columns)
     for n in (20, 24):
         yield _attention(f"{16 * n} queries and keys, 64", 16, n, 64)
+    for n in (64, 96):
+        yield _attention_heads(f"{n} queries and keys, 64", n, 64)
     for n in (24, 32):
         yield _batched_product(f"2 x {16 * n} x 64 x {16 * n}", 16, n, 64)
 

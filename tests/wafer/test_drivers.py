@@ -28,8 +28,8 @@ from polyloom.wafer.simulation.run import simulate_program
 
 CS2 = load_machine("cs2")
 FORCED = (SimdMode.HULL, SimdMode.EXACT, SimdMode.ENUMERATE)
-OFF_BY = 1.07
-"""How far the cycles may be above those of the drivers that would have been better: estimates are as good."""
+OFF_BY = 1.03
+"""How far the cycles may be above those of a forced mode: one layer's are 199, those of enumeration 194."""
 
 PRODUCT = """
 lair product(N): float16 a[N], float16 b[N], float16 c[N][N] -> float16 y[N], float16 z[N]
@@ -132,7 +132,7 @@ def open_ended() -> Iterator[Any]:
 @pytest.mark.parametrize("layer", list(open_ended()))
 def test_auto_is_not_slower_than_waiting_for_all_streams(layer: Layer) -> None:
     chosen_cycles = read_golden()[layer.name]["full"]["auto"]
-    assert chosen_cycles <= OFF_BY * cycles_of(found_for(layer, SimdMode.AUTO, waits=True))
+    assert chosen_cycles <= cycles_of(found_for(layer, SimdMode.AUTO, waits=True))
 
 
 def test_pooling_takes_its_stream_into_memory_and_an_integer_product_does_not() -> None:
