@@ -24,6 +24,7 @@ from homs import (
 from polyloom.ir.host import HostProgram
 from polyloom.mdh.device.devices import DeviceKind
 from polyloom.mdh.lowering.lower import IllegalSchedule, emit_md_hom
+from polyloom.mdh.native.device import choose
 from polyloom.mdh.schedule.choice import (
     default_schedule,
     legal_schedule,
@@ -31,6 +32,7 @@ from polyloom.mdh.schedule.choice import (
     preferred_schedule,
 )
 from polyloom.mdh.schedule.legality import problems
+from polyloom.mdh.schedule.loop_sizes import Reads
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule, schedule_from_text
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.schedule.tiling import TileFacts, has_tiles
@@ -134,10 +136,39 @@ def test_a_seed_is_where_the_choice_starts() -> None:
 
 
 def test_vectors_run_where_neighbours_are() -> None:
-    conv = convolution(7, 7, 64, 64, 3, 3)
-    assert default_schedule(hom_of(conv), conv.by_name, MODEL).vector == 5
-    product = matmul(256, 256, 256)
-    assert default_schedule(hom_of(product), product.by_name, MODEL).vector == 1
+    """Of what is read along vectors, neighbours lie together, or are copied so."""
+    for program in (convolution(7, 7, 64, 64, 3, 3), matmul(256, 256, 256)):
+        hom = hom_of(program)
+        chosen = default_schedule(hom, program.by_name, MODEL)
+        assert chosen.vector is not None
+        for access, caching in zip(Reads(hom, program.by_name).inputs, chosen.inputs, strict=True):
+            assert access is not None
+            together = not access.uses(chosen.vector) or access.is_unit(chosen.vector)
+            assert together or caching.memory is Memory.LOCAL
+
+
+def looked_at(program: HostProgram) -> int:
+    """Return how many schedules a search looks at; the plain one is there before."""
+    space = space_of(hom_of(program), program, choose("native", threads=1))
+    preferred_schedule(space)
+    return len(space.known)
+
+
+def test_a_search_takes_no_longer_than_it_could_save() -> None:
+    assert looked_at(matmul(4, 16, 4)) <= 3  # nothing beats launching it
+    assert looked_at(matmul(16, 64, 16)) < 12
+    assert looked_at(matmul(512, 512, 512)) > 60
+
+
+@pytest.mark.parametrize("program", [matmul(96, 80, 64), convolution(9, 20, 18, 4, 3, 3), stencil(640, 900)])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_nothing_beats_the_bound_of_the_search(program: HostProgram, threads: int) -> None:
+    space = space_of(hom_of(program), program, choose("native", threads=threads))
+    rng = Random(3)
+    drawn = [space.sample(rng) for _ in range(60)]
+    near = [n for s in sorted(drawn, key=space.predicted)[:4] for n in space.neighbours(s, rng)]
+    every = [preferred_schedule(space), *space.designs(), *drawn, *near]
+    assert space.unbeaten <= min(map(space.predicted, every)) <= 4 * space.unbeaten
 
 
 def test_work_items_on_a_gpu() -> None:

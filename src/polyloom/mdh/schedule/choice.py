@@ -1,7 +1,7 @@
 """Which of its legal schedules an md_hom gets where nothing was tuned: a local optimum of the cost model.
 
-Schedules of the usual forms (``designs``), random ones, and small changes of the best of them, ranked by the
-cost model, until nothing gets better.
+Schedules of the usual forms (``designs``), random ones where there are none, and small changes of the best of
+them, ranked by the cost model, for as long as that pays: a kernel of a microsecond gets two looks.
 Lowering never chooses: it takes a schedule, and a ``Scheduler`` for the md_homs that it makes itself.
 
 Not in the papers: md_poly's schedules are tuned or written by hand.
@@ -10,9 +10,9 @@ Not in the papers: md_poly's schedules are tuned or written by hand.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import inf, prod
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from math import inf
 from random import Random
 
 from polyloom.ir.host import MdHom
@@ -23,32 +23,22 @@ from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.mdh.schedule.tiling import TileFacts
 
+RUNS = 500
+"""Runs of a kernel in which its search should pay."""
 
-@dataclass(frozen=True)
-class SearchEffort:
-    """How long the search takes for md_homs of at most ``points`` points."""
+LOOK = 5e-4
+"""Seconds that it takes to look at a schedule: 0.3 to 0.8 ms, measured on one core of a Zen 2."""
 
-    points: float
-    drafts: int
-    rounds: int
+DRAWN = 160
+"""Schedules that are drawn at most, where there are none of the usual forms or of similar md_homs."""
 
+AT_ONCE = 4
+"""Schedules of the usual forms, or drawn, that are looked at before it is asked whether others could pay."""
 
-EFFORTS = (SearchEffort(2e5, 20, 2), SearchEffort(2e7, 60, 8), SearchEffort(float("inf"), 160, 24))
-"""A round costs what a small kernel saves in thousands of runs, so small md_homs get few of them."""
+ROUNDS = 24
+"""Rounds of small changes at most."""
 
-DRAWN_BESIDE_SEEDS = 12
-"""Schedules that are drawn at most, where there are good ones of the usual forms or of similar md_homs."""
-
-SHORT = 5e-3
-"""Seconds: a kernel that is expected to take less is not worth a long search."""
-
-LEAST_GAIN = 0.02
-"""A round for a short kernel that gains less than this part of its time ends the search."""
-
-ROUNDS_WITHOUT_GAIN = 3
-"""The search for a long one ends after so many rounds without a better schedule."""
-
-LEADERS, LEADERS_OF_SHORT, LEADERS_BESIDE_SEEDS, LEADERS_OF_ONE_KIND = 8, 4, 2, 2
+LEADERS, LEADERS_OF_ONE_KIND = 2, 2
 """Schedules that a round improves, and how many may have the same vector dimension and copies."""
 
 
@@ -71,30 +61,52 @@ def legal_schedule(schedule: Schedule, hom: MdHom, buffers: Buffers, device: Dev
 def preferred_schedule(space: ScheduleSpace, seeds: Sequence[Schedule] = ()) -> Schedule:
     """Return the schedule that the cost model prefers, the same in every call.
 
-    ``seeds``: those of similar md_homs, where there are any. Where they, or those of the usual forms, are
-    good, fewer others are drawn, except for kernels that take long.
+    ``seeds``: those of similar md_homs, where there are any. The search ends where it has taken as long as
+    the best possible (``ScheduleSpace.unbeaten``) would save in ``RUNS`` runs, or where a round saves less
+    than it takes.
     """
-    seeds = (*seeds, *space.designs)
-    rng, points = Random(1), prod(map(space.extent, range(len(space.hom.extents))))
-    effort = next(effort for effort in EFFORTS if points <= effort.points)
-    is_seeded = any(space.predicted(seed) < SHORT for seed in seeds)
-    drawn = min(effort.drafts // 3, DRAWN_BESIDE_SEEDS) if is_seeded else effort.drafts
-    first = [space.plain, *seeds, *(space.sample(rng) for _ in range(drawn))]
-    count = LEADERS_BESIDE_SEEDS if is_seeded else LEADERS_OF_SHORT
-    best, without_gain = _leaders(space, first, count), 0
-    is_short = space.predicted(best[0]) < SHORT
-    if not is_short:
-        count = LEADERS
-        best = _leaders(space, first, count)
-    for _ in range(effort.rounds):
-        near = [n for each in best for n in space.neighbours(each, rng)]
-        better = _leaders(space, [*best, *near], count)
-        enough = (1.0 - LEAST_GAIN if is_short else 1.0) * space.predicted(best[0])
-        without_gain = 0 if space.predicted(better[0]) < enough else without_gain + 1
-        best = better
-        if without_gain == (1 if is_short else ROUNDS_WITHOUT_GAIN):
-            break
-    return best[0]
+    return _Search(space).preferred(seeds)
+
+
+class _Search:
+    """The search for one schedule. ``best``: the leaders, the best one first; ``looked``: how many it saw."""
+
+    def __init__(self, space: ScheduleSpace) -> None:
+        self.space, self.rng = space, Random(1)
+        self.best: list[Schedule] = []
+        self.looked = 0
+
+    def preferred(self, seeds: Sequence[Schedule]) -> Schedule:
+        """Return the best schedule that was found."""
+        self._look_in_turn(chain(seeds, self.space.designs(), [self.space.plain]))
+        if self.looked == 1:
+            self._look_in_turn(self.space.sample(self.rng) for _ in range(DRAWN))
+        for _ in range(ROUNDS):
+            if not self._pays():
+                break
+            before, looked = self.seconds, self.looked
+            self._look([n for each in self.best for n in self.space.neighbours(each, self.rng)])
+            if RUNS * (before - self.seconds) < LOOK * (self.looked - looked):
+                break
+        return self.best[0]
+
+    @property
+    def seconds(self) -> float:
+        """The expected time of the best one."""
+        return self.space.predicted(self.best[0])
+
+    def _pays(self) -> bool:
+        """Whether the best possible could still save what was spent."""
+        return not self.best or LOOK * self.looked < RUNS * (self.seconds - self.space.unbeaten)
+
+    def _look_in_turn(self, schedules: Iterable[Schedule]) -> None:
+        remaining = iter(schedules)
+        while self._pays() and (some := list(islice(remaining, AT_ONCE if self.best else 1))):
+            self._look(some)
+
+    def _look(self, schedules: Sequence[Schedule]) -> None:
+        self.looked += len(schedules)
+        self.best = _leaders(self.space, [*self.best, *schedules], LEADERS)
 
 
 def _leaders(space: ScheduleSpace, schedules: Sequence[Schedule], count: int) -> list[Schedule]:

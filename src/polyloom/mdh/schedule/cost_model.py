@@ -17,7 +17,7 @@ from polyloom.mdh.device.costs import CpuCosts, GpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.compute_cost import CycleModel, StepModel
 from polyloom.mdh.schedule.gpu_cost import GpuModel
-from polyloom.mdh.schedule.legality import written_points
+from polyloom.mdh.schedule.legality import WIDTHS, written_points
 from polyloom.mdh.schedule.loop_sizes import LoopSizes, Reads
 from polyloom.mdh.schedule.memory_cost import CacheModel, MemoryModel
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -50,6 +50,20 @@ def predicted_seconds(facts: TileFacts, reads: Reads, device: DeviceModel) -> fl
     return prediction(facts, reads, device).seconds
 
 
+def unbeaten_seconds(plain: TileFacts, reads: Reads, device: DeviceModel) -> float:
+    """Return seconds that no schedule of an md_hom is expected to go below; 0 on GPUs.
+
+    Every point in full vectors on all units, or every element once through each cache that does not hold
+    them all, whichever takes longer. ``plain``: the md_hom under the schedule without decisions.
+    """
+    sizes, costs = LoopSizes(plain, reads), device.costs
+    if isinstance(costs.kernels, GpuCosts):
+        return 0.0
+    step = StepModel(sizes, costs.instructions, device.vector_bytes)
+    memory = MemoryModel(sizes, costs.memory)
+    return _Cpu(step, memory, device, costs.kernels).unbeaten_seconds
+
+
 @dataclass(frozen=True)
 class _Cpu:
     step: StepModel
@@ -69,6 +83,19 @@ class _Cpu:
     def least_seconds(self) -> float:
         """The seconds where all data are at hand."""
         return self._seconds(self._computing)
+
+    @property
+    def unbeaten_seconds(self) -> float:
+        """Seconds of full vectors on all units, each element once through each cache."""
+        costs, points = self.costs, float(prod(self.sizes.extents))
+        results = prod(self.sizes.extents[d] for d in self.facts.kept) * len(self.facts.hom.outputs)
+        per_result = costs.stored_vector if self.facts.combiner is None else costs.total
+        lanes = max(1, min(max(WIDTHS), self.device.vector_bytes // self.sizes.reads.widest))
+        computing = (points * self.step.operations / costs.fma_per_cycle + results * per_result) / lanes
+        caches = CacheModel(self.memory, costs, self.device.caches)
+        cycles = max(computing, caches.least_cycles)
+        clock = self.device.hertz(costs.least_clock_mhz)
+        return costs.launch_seconds + cycles / max(1, self.device.compute_units) / clock
 
     @property
     def seconds(self) -> float:

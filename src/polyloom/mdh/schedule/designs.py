@@ -13,9 +13,10 @@ convolutions (Goto and van de Geijn, Anatomy of high-performance matrix multipli
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import ceil
+from math import ceil, prod
 
 from polyloom.ir.host import Order
 from polyloom.mdh.device.devices import DeviceModel
@@ -25,17 +26,26 @@ from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.polyhedra.loops.tree import Number
 
-VECTORS = (1, 2, 3, 4, 6)
-"""Vectors of a register tile along their dimension."""
+VECTORS, VECTORS_OF_MAPS = (2, 3, 4, 1, 6), (4, 16, 1)
+"""Vectors of a register tile along their dimension, those first that are good more often."""
 
 TOTALS = 0.75
 """The part of the vector registers that a register tile has; compilers want the others for what is loaded."""
 
 SHORT = 5
-"""A reduced dimension of at most so many points may be written out."""
+"""A reduced dimension of at most so many points may be written out whole."""
+
+LONGEST_UNROLL, POINTS = 8, 64
+"""How often a loop of the reduction is unrolled at most; points of a step, vectors counted once."""
+
+REUSED = 16
+"""An input whose elements are read by so many results may be copied in each run."""
 
 _LOADED = (Number(1), Number(2))
 """Distances of neighbours in vectors that are loaded without a copy: two loads and a shuffle for 2."""
+
+_Tile = tuple[tuple[int, int], ...]
+"""Dimensions and how many points, vectors counted once, a register tile has along them."""
 
 GROUPS = 4
 """Groups of which each thread has about as many, where only they keep threads busy."""
@@ -43,14 +53,18 @@ GROUPS = 4
 
 def designs(
     plain: Schedule, facts: TileFacts, reads: Reads, width: int, device: DeviceModel
-) -> list[Schedule]:
-    """Return schedules of the usual forms for an md_hom, not all of them legal; none where sizes are open.
+) -> Iterator[Schedule]:
+    """Yield schedules of the usual forms for an md_hom, not all of them legal; none where sizes are open.
 
     ``width``: elements of a vector register.
     """
     if any(facts.extent(d) is None for d in range(len(facts.hom.extents))):
-        return []
-    return list(dict.fromkeys(_Designs(plain, facts, reads, width, device).all()))
+        return
+    seen = set[Schedule]()
+    for schedule in _Designs(plain, facts, reads, width, device).all():
+        if schedule not in seen:
+            seen.add(schedule)
+            yield schedule
 
 
 class _Designs:
@@ -67,90 +81,170 @@ class _Designs:
         return self.facts.extent(d) or 1
 
     def all(self) -> Iterator[Schedule]:
-        """Yield schedules: vectors along each dimension, tiles with each other one."""
-        for v in self.kept:
+        """Yield schedules: vectors along each dimension, tiles with each other one.
+
+        Inputs that are no constants are copied, or vectors run along sums, only where no results' vectors do
+        without that.
+        """
+        found = self._vectors(self.kept) or self._vectors((*self.kept, *self._summed()), copies=True)
+        for v, width, inputs in found:
+            for t in [d for d in self.kept if d != v] or [v]:
+                for tile in dict.fromkeys(self._tiles(v, t, width)):
+                    yield from self._forms(v, t, width, tile, inputs)
+
+    def _vectors(
+        self, along: Sequence[int], *, copies: bool = False
+    ) -> list[tuple[int, int, tuple[Caching, ...]]]:
+        """Return the dimensions that vectors may run along, the vectors' width, and how inputs are read."""
+        found = []
+        for v in along:
             n = self.extent(v)
             width = next((w for w in (self.width, self.width // 2, self.width // 4) if 1 < w <= n), 0)
-            inputs = self._inputs(v) if width and not self.facts.guard_uses(v) else None
-            if inputs is None:
-                continue
-            for t in [d for d in self.kept if d != v] or [v]:
-                for a, b in self._tiles(v, t, width):
-                    yield from self._forms(v, t, width, a, b, inputs)
+            inputs = self._inputs(v, copies) if width and not self.facts.guard_uses(v) else None
+            if inputs is not None:
+                found.append((v, width, inputs))
+        return found
 
-    def _inputs(self, v: int) -> tuple[Caching, ...] | None:
+    def _summed(self) -> tuple[int, ...]:
+        """Return the reduced dimension whose neighbours vectors may hold, if the order does not matter."""
+        is_free = self.facts.combiner is not None and self.facts.combiner.commutative
+        return self.facts.reduced[-1:] if is_free else ()
+
+    def _inputs(self, v: int, copies: bool) -> tuple[Caching, ...] | None:
         """Return how inputs are read where vectors run along ``v``; None where elements lie apart."""
         found = []
         for k, access in enumerate(self.reads.inputs):
             if access is None:
                 return None
-            apart = k in self.reads.inner and access.uses(v) and access.strides[v] not in _LOADED
-            if apart and not access.buffer.constant:
+            is_moving = k in self.reads.inner and access.uses(v)
+            apart = is_moving and access.strides[v] not in _LOADED
+            constant = access.buffer.constant and len(access.steps) > 1
+            if apart and not constant and not (copies and self._is_reused(access, v)):
                 return None
-            copied = (
-                k in self.reads.inner and access.uses(v) and access.buffer.constant and len(access.steps) > 1
-            )
+            copied = is_moving and (constant or apart)
+            if copied and v in self.facts.reduced:
+                return None
             found.append(_panels(access, v) if copied else Caching())
         return tuple(found)
 
-    def _tiles(self, v: int, t: int, width: int) -> Iterator[tuple[int, int]]:
-        """Yield how many vectors and how many points of another dimension a register tile has."""
+    def _is_reused(self, access: Access, v: int) -> bool:
+        """Whether an element is read often enough to be copied in each run, and rows along ``v`` can be."""
+        along = [steps for steps in access.steps if steps[v]]
+        single = len(along) == 1 and sum(map(abs, along[0])) == 1
+        return single and prod(self.extent(d) for d in self.kept if not access.uses(d)) >= REUSED
+
+    def _tiles(self, v: int, t: int, width: int) -> Iterator[_Tile]:
+        """Yield register tiles: vectors along ``v``, points of ``t``, and of a third dimension."""
         vectors = ceil(self.extent(v) / width)
-        for a in VECTORS:
-            if a > vectors:
-                break
+        others = [d for d in self.kept if d not in (v, t)]
+        is_map = self.facts.combiner is None
+        for a in (1,) if v not in self.kept else VECTORS_OF_MAPS if is_map else VECTORS:
+            if a > vectors and a > 1:
+                continue
             most = max(1, int(TOTALS * self.registers) // a)
-            if t == v:
-                yield a, 1
+            if t == v or is_map:
+                yield ((v, a),)
                 continue
             n = self.extent(t)
-            even = ceil(n / ceil(n / most))
-            whole = max(b for b in range(1, most + 1) if n % b == 0)
-            yield from {(a, min(n, most)), (a, even), (a, whole)}
+            whole = _divisor(n, most)
+            for b in (ceil(n / ceil(n / most)), whole):
+                yield (v, a), (t, b)
+            for d in others[-1:]:
+                if (c := _divisor(self.extent(d), most // whole)) > 1:
+                    yield (v, a), (t, whole), (d, c)
+
+    def _unrolled(self, v: int, totals: int) -> list[dict[int, int]]:
+        """Return how often loops of the reduction are written out: the last one, others around it too."""
+        found, room = [dict[int, int]()], POINTS // totals
+        for d in reversed(self.facts.reduced):
+            n = ceil(self.extent(d) / self.width) if d == v else self.extent(d)
+            size = n if n <= min(SHORT, room) else _divisor(n, min(LONGEST_UNROLL, room))
+            if size > 1:
+                found.append({**found[-1], d: size})
+                room //= size
+        return [*found[1:2], *found[2:][-1:]] or found
 
     def _forms(
-        self, v: int, t: int, width: int, a: int, b: int, inputs: tuple[Caching, ...]
+        self, v: int, t: int, width: int, tile: _Tile, inputs: tuple[Caching, ...]
     ) -> Iterator[Schedule]:
-        """Yield schedules with a register tile of ``a`` vectors times ``b`` points."""
+        """Yield schedules with a register tile: orders of loops, unrolled reductions."""
         count, reduced = len(self.plain.private), self.facts.reduced
         rest = [d for d in range(count) if d not in (v, t) and d not in reduced]
-        private = [1] * count
-        private[t], private[v] = b, a
-        first = list(dict.fromkeys((v, *rest, t)))
-        last = list(dict.fromkeys((*rest, t, v)))
-        copied = any(c.memory is Memory.LOCAL for c in inputs)
+        kept = [d for d in dict.fromkeys((v, t)) if d not in reduced]
+        points = {**dict.fromkeys(range(count), 1), **dict(tile)}
+        steps = {d: n * width if d == v else n for d, n in points.items()}
+        first = [*kept[:1], *rest, *kept[1:]]
+        last = [*rest, *reversed(kept)]
+        copied = [a for a, c in zip(self.reads.inputs, inputs, strict=True) if c.memory is Memory.LOCAL and a]
         local, group = [0] * count, [0] * count
-        if copied:
-            local[v] = group[v] = a * width
-        self._share(group, [d for d in (*rest, v, t) if d != v or not copied], v, private[v] * width, b, t)
-        short = [d for d in reduced[-1:] if 1 < self.extent(d) <= SHORT]
-        for order in (first,) if copied else (first, last):
-            for unrolled in {(), tuple(short)}:
-                yield replace(
+        for d in self.kept if copied else ():
+            if d == v or any(a.uses(d) for a in copied):
+                local[d] = group[d] = steps[d]
+        blocks = self._blocks(v, steps, copied) if copied else {}
+        self._share(group, [d for d in (*rest, *kept) if not group[d] and d not in blocks], steps)
+        for order in (first,) if copied or first == last else (first, last):
+            for unrolled in self._unrolled(v, prod(points.values())):
+                form = replace(
                     self.plain,
                     group=tuple(group),
                     local=tuple(local),
-                    private=tuple(self.extent(d) if d in unrolled else private[d] for d in range(count)),
+                    private=tuple({**points, **unrolled}.values()),
                     vector=v,
                     width=width,
                     private_order=(*order, *reduced),
-                    unrolled_order=(*reduced, *rest, *dict.fromkeys((t, v))),
+                    unrolled_order=(*reduced, *rest, *reversed(kept)),
                     inputs=inputs,
                 )
+                yield form
+                if blocks:
+                    sizes = tuple(blocks.get(d, size) for d, size in enumerate(group))
+                    outside = (*blocks, *(d for d in form.group_order if d not in blocks))
+                    yield replace(form, group=sizes, group_order=outside)
 
-    def _share(self, group: list[int], dims: Sequence[int], v: int, vectors: int, b: int, t: int) -> None:
+    def _blocks(self, v: int, steps: Mapping[int, int], copied: Sequence[Access]) -> dict[int, int]:
+        """Return a block of the results' outermost dimension: half of the second cache holds its inputs.
+
+        Empty where it has them for all results. Each block goes through all copies, which are packed.
+        """
+        d = next((d for d in self.kept if d != v and not any(a.uses(d) for a in copied)), None)
+        if d is None or len(self.device.caches) < 2:
+            return {}
+        inner = [a for k, a in enumerate(self.reads.inputs) if a is not None and k in self.reads.inner]
+        read = [a for a in inner if a.uses(d)]
+
+        def needed(size: int) -> int:
+            extents = {**{e: self.extent(e) for e in range(len(self.plain.private))}, d: size}
+            return sum(_bytes(a, extents) for a in read)
+
+        room, n = self.device.caches[1] // 2, self.extent(d)
+        if needed(n) <= room:
+            return {}
+        fitting = bisect_right(range(1, n + 1), room, key=needed)
+        return {d: max(1, fitting // steps[d]) * steps[d]}
+
+    def _share(self, group: list[int], dims: Sequence[int], steps: Mapping[int, int]) -> None:
         """Let groups be enough for all threads."""
         units = max(1, self.device.compute_units)
-        have = ceil(self.extent(v) / group[v]) if group[v] else 1
+        have = prod(ceil(self.extent(d) / size) for d, size in enumerate(group) if size)
         wanted = GROUPS * units if units > 1 else 1
         for d in dims:
             if have >= wanted:
                 return
-            step = {v: vectors, t: b}.get(d, 1)
-            size = ceil(self.extent(d) / ceil(wanted / have) / step) * step
+            size = ceil(self.extent(d) / ceil(wanted / have) / steps[d]) * steps[d]
             if size < self.extent(d):
                 group[d] = size
                 have *= ceil(self.extent(d) / size)
+
+
+def _bytes(access: Access, extents: Mapping[int, int]) -> int:
+    """Return the bytes of the box of an array that some points read."""
+    boxes = (1 + sum(abs(step) * (extents[d] - 1) for d, step in enumerate(steps)) for steps in access.steps)
+    return prod(boxes) * access.buffer.type.size
+
+
+def _divisor(n: int, most: int) -> int:
+    """Return the largest divisor that is at most ``most``, at least 1."""
+    return max(k for k in range(1, max(1, most) + 1) if n % k == 0)
 
 
 def _panels(access: Access, v: int) -> Caching:

@@ -127,6 +127,15 @@ class MemoryModel:
         """Return the bytes, in whole cache lines, that some points touch of an array."""
         return self._known(item, sizes)[1]
 
+    def elements(self, item: Traffic, sizes: Sizes) -> float:
+        """Return the bytes of the elements that some points touch of an array, nothing between them."""
+        moving = prod(sizes[d] for d in {d for axis in item.axes for d, _ in axis})
+        box = 1
+        for axis in item.axes:
+            unit = gcd(*(step for _, step in axis))
+            box *= 1 + sum(step // unit * (sizes[d] - 1) for d, step in axis)
+        return float(min(moving, box) * item.bytes)
+
     def pieces(self, item: Traffic, sizes: Sizes) -> Pieces:
         """Return the pieces of memory that some points touch of an array or of its copy."""
         return self._known(item, sizes)[0]
@@ -304,6 +313,14 @@ class CacheModel:
 
     def _leaves(self, size: int) -> bool:
         return self._data > self.memory.costs.usable_share * size
+
+    @property
+    def least_cycles(self) -> float:
+        """Cycles of the slowest level where each element comes through it once; whatever the schedule."""
+        extents = self.memory.sizes.extents
+        data = self.memory.total(self.memory.elements, extents)
+        usable = self.memory.costs.usable_share
+        return max([data / rate for size, rate, _ in self._levels if data > usable * size], default=0.0)
 
     @cached_property
     def waits(self) -> float:

@@ -8,7 +8,7 @@ Not in the papers: md_poly's tuner enumerates constrained ranges (docs/tuning.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, prod
@@ -18,7 +18,7 @@ from typing import Any
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.schedule.addresses import Access, Buffers
-from polyloom.mdh.schedule.cost_model import Prediction, prediction
+from polyloom.mdh.schedule.cost_model import Prediction, prediction, unbeaten_seconds
 from polyloom.mdh.schedule.designs import designs
 from polyloom.mdh.schedule.gpu_designs import gpu_designs
 from polyloom.mdh.schedule.legality import LARGEST_TILE, is_legal
@@ -78,6 +78,11 @@ class ScheduleSpace:
         found = map(self.plain_facts.extent, range(len(self.hom.extents)))
         return tuple(UNKNOWN if n is None else n for n in found)
 
+    @property
+    def known(self) -> Collection[Schedule]:
+        """The schedules that somebody has asked about."""
+        return self._facts.keys()
+
     def is_valid(self, schedule: Schedule) -> bool:
         """Whether the md_hom may have a schedule here."""
         if schedule not in self._valid:
@@ -111,18 +116,23 @@ class ScheduleSpace:
         return self._expected[schedule]
 
     @cached_property
+    def unbeaten(self) -> float:
+        """Seconds that no schedule is expected to go below."""
+        return unbeaten_seconds(self.plain_facts, self.reads, self.device)
+
+    @cached_property
     def plain(self) -> Schedule:
         """The schedule without any decision."""
         return plain_schedule(len(self.hom.extents), len(self.hom.inputs))
 
-    @cached_property
-    def designs(self) -> tuple[Schedule, ...]:
-        """The legal schedules of the usual forms."""
+    def designs(self) -> Iterator[Schedule]:
+        """Yield the legal schedules of the usual forms."""
+        made: Iterable[Schedule]
         if self.on_gpu:
             made = gpu_designs(self.plain, self.plain_facts, self.reads, self.device)
         else:
             made = designs(self.plain, self.plain_facts, self.reads, self.width, self.device)
-        return tuple(filter(self.is_valid, made))
+        yield from filter(self.is_valid, made)
 
     def sample(self, rng: Random) -> Schedule:
         """Return a random schedule."""
