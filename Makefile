@@ -59,7 +59,7 @@ bench: $(VENV)/.installed
 	$(RUN)/python benchmarks/simulator_events.py
 
 bench-opencl: $(VENV)/.installed
-	$(RUN)/python benchmarks/opencl/run.py
+	$(RUN)/python benchmarks/opencl/run.py --device cpu
 
 bench-gpu: $(VENV)/.installed
 	$(RUN)/python benchmarks/gpu.py

@@ -1,12 +1,14 @@
-"""The benchmarks of the OpenCL back end: Polyloom beside the libraries that pip can install.
+"""Thirteen kernels: Polyloom beside the libraries that pip can install.
 
-    python benchmarks/opencl/run.py                     all workloads, those that are installed
+    python benchmarks/opencl/run.py                     as C on the processor, all workloads and libraries
+    python benchmarks/opencl/run.py --device cpu        as OpenCL
     python benchmarks/opencl/run.py --tune 600          tune first, so many seconds for each workload
     python benchmarks/opencl/run.py --only matmul_pp --rounds 12 --json results.json
 
-Every contender lives in a child process of its own. For each workload all of them are visited once per
-round, in random order, as machines change their speed by the minute: a round's result is the least time of a
-visit, and what is printed is the median of the rounds, and of the ratios within a round, with quartiles.
+The peak of the machine, and loopy, are OpenCL's in any case. Every contender lives in a child process of its
+own. For each workload all of them are visited once per round, in random order, as machines change their speed
+by the minute: a round's result is the least time of a visit, and what is printed is the median of the rounds,
+and of the ratios within a round, with quartiles.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from summary import Measured, print_workload, summary_json
 from workloads import WORKLOADS, Workload
 
 from polyloom.device_pipeline import tune_opencl
-from polyloom.mdh.device.devices import choose_device
+from polyloom.mdh.native.device import NATIVE, choose
 from polyloom.mdh.tuning.database import Database, default_path
 from polyloom.mdh.tuning.tune import TuneOptions
 from polyloom.report.tuning_view import print_tuning, tuning_progress
@@ -36,9 +38,10 @@ LIMITS = {"start": 300.0, "prepare": 900.0, "visit": 300.0, "": 300.0}
 PEAK, TUNED, MODEL = "peak", "Polyloom, tuned", "Polyloom, untuned"
 
 
-def jobs(device: str | None, database: Path, empty: Path) -> dict[str, Job]:
+def jobs(device: str, database: Path, empty: Path) -> dict[str, Job]:
+    opencl = None if choose(device).platform == NATIVE else device
     return {
-        PEAK: Job("peak:Peak", device),
+        PEAK: Job("peak:Peak", opencl),
         TUNED: Job("ours:Ours", (device, database)),
         MODEL: Job("ours:Ours", (device, empty)),
         "NumPy, OpenBLAS": Job("peer_numpy:Peer", None),
@@ -47,7 +50,7 @@ def jobs(device: str | None, database: Path, empty: Path) -> dict[str, Job]:
         "PyTorch, channels last": Job("peer_torch:Peer", "nhwc"),
         "PyTorch, blocked": Job("peer_torch:Peer", "blocked"),
         "Numba": Job("peer_numba:Peer", None),
-        "loopy": Job("peer_loopy:Peer", device),
+        "loopy": Job("peer_loopy:Peer", opencl),
     }
 
 
@@ -55,7 +58,7 @@ def main() -> None:
     given = arguments()
     database = default_path() if given.database is None else given.database
     chosen = [w for w in WORKLOADS if not given.only or w.name in given.only]
-    print(f"device: {choose_device(given.device).id}")
+    print(f"device: {choose(given.device).id}")
     if given.tune:
         tune_all(chosen, given.device, database, given.tune)
     with tempfile.TemporaryDirectory() as folder:
@@ -84,15 +87,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--visit", type=float, default=0.3, help="seconds of a visit")
     parser.add_argument("--tune", type=float, default=0.0, help="seconds of tuning for each workload")
-    parser.add_argument("--device")
+    parser.add_argument("--device", default=NATIVE, help="as for polyloom; native if not given")
     parser.add_argument("--database", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 
 
-def tune_all(chosen: list[Workload], device: str | None, database: Path, seconds: float) -> None:
-    model = choose_device(device)
+def tune_all(chosen: list[Workload], device: str, database: Path, seconds: float) -> None:
+    model = choose(device)
     for workload in chosen:
         defines = {name: str(value) for name, value in workload.sizes.items()}
         loaded = load_host_programs(workload.source, Reading(defines=defines))

@@ -23,14 +23,17 @@ from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.mdh.schedule.tiling import TileFacts
 
-RUNS = 500
-"""Runs of a kernel in which its search should pay."""
+RUNS, RUNS_ON_GPU = 500, 50_000
+"""Runs of a kernel in which its search should pay. Kernels of GPUs are short, nothing bounds their time."""
 
 LOOK = 5e-4
 """Seconds that it takes to look at a schedule: 0.3 to 0.8 ms, measured on one core of a Zen 2."""
 
+SHARE = 0.05
+"""The part of what could be saved that is spent in any case, on schedules that are drawn and in rounds."""
+
 DRAWN = 160
-"""Schedules that are drawn at most, where there are none of the usual forms or of similar md_homs."""
+"""Schedules that are drawn at most."""
 
 AT_ONCE = 4
 """Schedules of the usual forms, or drawn, that are looked at before it is asked whether others could pay."""
@@ -75,18 +78,20 @@ class _Search:
         self.space, self.rng = space, Random(1)
         self.best: list[Schedule] = []
         self.looked = 0
+        self.runs = RUNS_ON_GPU if space.on_gpu else RUNS
 
     def preferred(self, seeds: Sequence[Schedule]) -> Schedule:
         """Return the best schedule that was found."""
         self._look_in_turn(chain(seeds, self.space.designs(), [self.space.plain]))
-        if self.looked == 1:
-            self._look_in_turn(self.space.sample(self.rng) for _ in range(DRAWN))
+        share = 1.0 if self.looked == 1 else SHARE
+        self._look_in_turn((self.space.sample(self.rng) for _ in range(DRAWN)), share)
         for _ in range(ROUNDS):
             if not self._pays():
                 break
             before, looked = self.seconds, self.looked
             self._look([n for each in self.best for n in self.space.neighbours(each, self.rng)])
-            if RUNS * (before - self.seconds) < LOOK * (self.looked - looked):
+            is_worth = self.runs * (before - self.seconds) >= LOOK * (self.looked - looked)
+            if not is_worth and not self._pays(SHARE):
                 break
         return self.best[0]
 
@@ -95,13 +100,15 @@ class _Search:
         """The expected time of the best one."""
         return self.space.predicted(self.best[0])
 
-    def _pays(self) -> bool:
-        """Whether the best possible could still save what was spent."""
-        return not self.best or LOOK * self.looked < RUNS * (self.seconds - self.space.unbeaten)
+    def _pays(self, share: float = 1.0) -> bool:
+        """Whether less was spent than a part of what the best possible could still save."""
+        saved = self.runs * (self.seconds - self.space.unbeaten)
+        return LOOK * self.looked < share * saved
 
-    def _look_in_turn(self, schedules: Iterable[Schedule]) -> None:
+    def _look_in_turn(self, schedules: Iterable[Schedule], share: float = 1.0) -> None:
         remaining = iter(schedules)
-        while self._pays() and (some := list(islice(remaining, AT_ONCE if self.best else 1))):
+        self._look(list(islice(remaining, 0 if self.best else 1)))
+        while self._pays(share) and (some := list(islice(remaining, AT_ONCE))):
             self._look(some)
 
     def _look(self, schedules: Sequence[Schedule]) -> None:

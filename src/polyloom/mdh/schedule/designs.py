@@ -146,6 +146,8 @@ class _Designs:
                 yield ((v, a),)
                 continue
             n = self.extent(t)
+            beside = prod(map(self.extent, others)) * (ceil(vectors / a) if v in self.kept else 1)
+            most = max(1, min(most, n // ceil(self.device.compute_units / beside)))
             whole = _divisor(n, most)
             for b in (ceil(n / ceil(n / most)), whole):
                 yield (v, a), (t, b)
