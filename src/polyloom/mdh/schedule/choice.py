@@ -1,7 +1,7 @@
 """Which of its legal schedules an md_hom gets where nothing was tuned: a local optimum of the cost model.
 
-Schedules of the usual forms (``designs``), random ones where there are none, and small changes of the best of
-them, ranked by the cost model, for as long as that pays: a kernel of a microsecond gets two looks.
+Schedules of the usual forms (``designs``), random ones, and small changes of the best of them, ranked by the
+cost model, for as long as that pays: a kernel of a microsecond gets two looks.
 Lowering never chooses: it takes a schedule, and a ``Scheduler`` for the md_homs that it makes itself.
 
 Not in the papers: md_poly's schedules are tuned or written by hand.
@@ -65,8 +65,8 @@ def preferred_schedule(space: ScheduleSpace, seeds: Sequence[Schedule] = ()) -> 
     """Return the schedule that the cost model prefers, the same in every call.
 
     ``seeds``: those of similar md_homs, where there are any. The search ends where it has taken as long as
-    the best possible (``ScheduleSpace.unbeaten``) would save in ``RUNS`` runs, or where a round saves less
-    than it takes.
+    the best possible (``ScheduleSpace.unbeaten``) would save in ``RUNS`` runs, or, from ``SHARE`` of that
+    on, where a round saves less than it takes.
     """
     return _Search(space).preferred(seeds)
 
