@@ -59,11 +59,9 @@ def scans_in_vectors(function: Function, vector_bytes: int) -> Function:
         return function
     names = Names({*function.arrays, *function.integers, *declared_in(function.body)})
     apart = {p.name for p in function.parameters if p.alone} - {r.parameter for r in function.reshaped}
-    scalars = {
-        s.name: s.type
-        for s in walk(function.body)
-        if isinstance(s, Array) and s.space is Space.REGISTER and not s.shape and not s.lanes
-    }
+    declared = [s for s in walk(function.body) if isinstance(s, Array)]
+    wide = {s.name for s in declared if s.space is not Space.REGISTER or s.shape or s.lanes}
+    scalars = {s.name: s.type for s in declared if s.name not in wide}
     scalars |= {p.name: p.type for p in function.parameters if p.scratch and not p.shape}
 
     def change(statement: Statement) -> Code:
