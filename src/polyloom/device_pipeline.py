@@ -253,7 +253,7 @@ def signature_of(program: HostProgram, scop: Scop, known_already: abc.Iterable[s
     names = (*scop.arguments, *(name for name in others if name not in scop.arguments))
     open_ended = frozenset(a.name for a in scop.arrays if a.shape and a.shape[0] is None)
     arguments = tuple(n for n in names if n not in known_already)
-    return Signature(program, arguments, open_ended, defaults, scop.returned)
+    return Signature(program, arguments, open_ended=open_ended, defaults=defaults, returned=scop.returned)
 
 
 def _place(part: LoadedHost) -> Place:

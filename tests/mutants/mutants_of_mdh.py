@@ -7,8 +7,8 @@ from mutant import Mutant, Probe
 MUTANTS = [
     Mutant(
         "mdh/schedule/search_space",
-        "return not any(problems(TileFacts(o, schedule), self.buffers, self.device) for o in self.others)",
-        "return True",
+        "every = (facts, *(other.under(schedule) for other in self._others))",
+        "every = (facts,)",
         Probe("test_launch_schedules.test_drawn_schedules_are_legal_as_it_stands"),
     ),
     Mutant(
@@ -172,15 +172,15 @@ MUTANTS = [
     ),
     Mutant("mdh/schedule/legality", "if schedule.strided[d]:", "if False:", Probe("mdh_probes.legal")),
     Mutant(
-        "mdh/schedule/cost_model",
-        "resident / (costs.groups_of_lanes_to_hide_latency * lanes)",
-        "resident * (costs.groups_of_lanes_to_hide_latency * lanes)",
+        "mdh/schedule/gpu_cost",
+        "self.sizes.steps / (self.sizes.all_groups * self.facts.total_items))",
+        "self.sizes.steps / self.sizes.all_groups)",
         Probe("mdh_probes.more_items_are_faster"),
     ),
     Mutant(
-        "mdh/schedule/cost_model",
-        "(units * costs.lanes_of_unit * busy)",
-        "(units * costs.lanes_of_unit * min(1.0, 1 / busy))",
+        "mdh/schedule/gpu_cost",
+        "return max(works, waits) / self.device.hertz(self.costs.least_clock_mhz)",
+        "return groups / units * self._group_cycles / self.device.hertz(self.costs.least_clock_mhz)",
         Probe("mdh_probes.more_groups_are_faster"),
     ),
     Mutant(

@@ -30,7 +30,8 @@ THIRD:  z[i] += p[i][0] + y[i];
 #pragma endscop
 }
 """
-"""The first statement is split in nine, the second is a sequential node, the third a map."""
+"""The first statement runs in blocks: pieces, and values that they keep. The second is a sequential node, the
+third a map."""
 
 NAMES = ("S", "S_1", "S_1_1", "S_2")
 LABELS = [
@@ -56,7 +57,7 @@ def test_pieces_and_statements_called_alike(names: tuple[str, ...]) -> None:
     program = transformed(labelled(names))
     verify(program)
     found = [node.name for node in nodes(program)]
-    assert len(set(found)) == len(found) == 11
+    assert len(set(found)) == len(found) == 32
 
 
 @pytest.mark.parametrize(

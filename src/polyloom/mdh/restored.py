@@ -77,9 +77,9 @@ def restored_program(
     signature = Signature(
         _program_of(document["program"]),
         tuple(document["arguments"]),
-        frozenset(document["open_ended"]),
-        document["defaults"],
-        document["returned"],
+        open_ended=frozenset(document["open_ended"]),
+        defaults=document["defaults"],
+        returned=document["returned"],
     )
     return _Restored(signature, document["built"], {**arrays, **document["numbers"]}, objects, device, whole)
 
