@@ -24,7 +24,10 @@ class Written:
 
 
 def other_forms(function: isl.Aff) -> Iterator[Written]:
-    """Yield a function of parameters with one of its floor divisions in other forms."""
+    """Yield a function of parameters with one of its floor divisions in other forms.
+
+    Keeps true: ``rest`` has fewer floor divisions than the function.
+    """
     if not function.get_denominator_val().is_one():
         return
     for k in range(function.dim(_DIM.div)):
@@ -35,7 +38,14 @@ def other_forms(function: isl.Aff) -> Iterator[Written]:
         nested = any(not dividend.get_coefficient_val(_DIM.div, j).is_zero() for j in range(k))
         if factor and not nested:
             rest = function.sub(quotient.floor().scale_val(isl.Val(factor)))
-            yield from _forms(rest, factor, dividend, int(divisor.to_python()))
+            if _divisions(rest) < _divisions(function):
+                yield from _forms(rest, factor, dividend, int(divisor.to_python()))
+
+
+def _divisions(function: isl.Aff) -> int:
+    """Return how many floor divisions a function has; isl does not cancel all that are equal."""
+    counts = (function.get_coefficient_val(_DIM.div, k) for k in range(function.dim(_DIM.div)))
+    return sum(not count.is_zero() for count in counts)
 
 
 def _forms(rest: isl.Aff, factor: int, dividend: isl.Aff, divisor: int) -> Iterator[Written]:
