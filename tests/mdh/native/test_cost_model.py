@@ -13,8 +13,8 @@ APART = 1.25
 """Schedules whose times differ by less are as good as each other: a rank among them is chance."""
 
 ORDERED = 0.55
-"""The least part of pairs in the right order. Random predictions have 0.41 to 0.47, the model 0.80 to 0.86
-with AVX-512. On a Zen 2, for which no number was fitted, it has 0.60 to 0.80, and had 0.62 to 0.66 before."""
+"""The least part of pairs in the right order. Random predictions have 0.41 to 0.47, the model 0.85 to 0.86
+on a Sapphire Rapids. On a Zen 2, for which no number was fitted, it had 0.60 to over 0.75 in five."""
 
 
 @pytest.mark.slow
