@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from homs import buffers_of, convolution, dot, gemm, hom_of, matmul, stencil
+from homs import at, buffers_of, convolution, dot, gemm, hom_of, matmul, stencil
 from scheduled_trees import compare
 
 from polyloom.ir.host import HostProgram
@@ -64,6 +64,24 @@ def test_a_packed_copy_costs_nothing_in_a_run() -> None:
     plain, constant = PROGRAMS["matmul"], with_constants(PROGRAMS["matmul"])
     copied = next(s for s in space(constant).designs() if any(c.memory is Memory.LOCAL for c in s.inputs))
     assert space(constant).predicted(copied) < space(plain).predicted(copied)
+
+
+def reversed_dot(n: int) -> HostProgram:
+    """Return a dot product whose second vector is read from its end."""
+    program = dot(n)
+    hom = hom_of(program)
+    turned = replace(hom.inputs[1], indices=(at(-1, plus=n - 1),))
+    return replace(program, body=(replace(hom, inputs=(hom.inputs[0], turned)),))
+
+
+def test_what_is_read_backwards_needs_no_copy() -> None:
+    """A reversed vector is a load and a shuffle: there are designs for it, and the choice copies nothing."""
+    program = reversed_dot(5000)
+    found = list(space(program).designs())
+    assert found and all(s.vector == 0 and s.width > 1 for s in found)
+    chosen = default_schedule(hom_of(program), buffers_of(program), native())
+    assert all(c.memory is Memory.GLOBAL for c in chosen.inputs)
+    compare(reversed_dot(83), next(iter(space(reversed_dot(83)).designs())), {})
 
 
 def test_constants_are_part_of_what_a_choice_is_kept_under() -> None:

@@ -41,8 +41,8 @@ LONGEST_UNROLL, POINTS = 8, 64
 REUSED = 16
 """An input whose elements are read by so many results may be copied in each run."""
 
-_LOADED = (Number(1), Number(2))
-"""Distances of neighbours in vectors that are loaded without a copy: two loads and a shuffle for 2."""
+_LOADED = (Number(1), Number(2), Number(-1))
+"""Distances of neighbours in vectors that are loaded without a copy: two loads and a shuffle for 2, a shuffle for -1."""
 
 _Tile = tuple[tuple[int, int], ...]
 """Dimensions and how many points, vectors counted once, a register tile has along them."""
