@@ -37,7 +37,7 @@ def run_layers(
     from polyloom.api.simulation import simulate_layers
     from polyloom.ir.conversion.split_layers import layers_of
     from polyloom.models import elements_of_loaded
-    from polyloom.report.progress import layer_status
+    from polyloom.report.progress import layer_status, status_line
     from polyloom.report.wafer.layers_view import print_layers
 
     loaded = load_whole(source, options, quiet=as_json, inputs=inputs)
@@ -52,7 +52,8 @@ def run_layers(
     if report is not None:
         from polyloom.report.html.layers import write_layers_report
 
-        write_layers_report(report, run)
+        with status_line(f"writing {report.name}"):
+            write_layers_report(report, run)
     if as_json:
         print_document(run.json())
     else:

@@ -12,6 +12,7 @@ import click
 from polyloom.cli.messages import print_remarks
 from polyloom.files import read_shapes, write_text
 from polyloom.ir.program import Program
+from polyloom.report.progress import status_line
 from polyloom.sources import Loaded, Reading, is_model, load_tensors
 
 if TYPE_CHECKING:  # what places layers is imported by those verbs that do
@@ -34,7 +35,8 @@ def load_whole(
     ``inputs``: a file of arrays, whose shapes are taken where a model leaves them open.
     """
     shapes = read_shapes(inputs) if inputs is not None and is_model(source) else {}
-    loaded = load_tensors(source, replace(reading_of(options), shapes=shapes))
+    with status_line(f"reading {source.name}"):
+        loaded = load_tensors(source, replace(reading_of(options), shapes=shapes))
     print_remarks(loaded.warnings, quiet=quiet)
     return loaded
 
@@ -75,7 +77,8 @@ def _chosen(program: Program, map_file: Path | None, *, quiet: bool) -> Choice:
 
     given = click.get_current_context().params
     machine, memory = given.get("machine") or MACHINE, given.get("memory")
-    with crew_of(given.get("jobs"), given.get("cluster")) as crew:
+    crew_wanted = crew_of(given.get("jobs"), given.get("cluster"))
+    with crew_wanted as crew, status_line("choosing a map"):
         size = given.get("size")
         choice = choose_mapping(program, map_file, size=size, machine=machine, memory=memory, crew=crew)
     show_choice(choice, quiet=quiet)

@@ -77,5 +77,7 @@ def _write(result: NetworkResult, outputs: Path | None, report: Path | None, loa
         write_arrays(outputs, result.outputs if model is None else model.outputs(result.outputs))
     if report is not None:
         from polyloom.report.html.network import write_network_report
+        from polyloom.report.progress import status_line
 
-        write_network_report(report, result)
+        with status_line(f"writing {report.name}"):
+            write_network_report(report, result)

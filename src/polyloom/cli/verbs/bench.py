@@ -58,7 +58,10 @@ def command(
     from polyloom.sources import Reading, load_program
 
     opened = choose(device, threads=threads)
-    programs = {s: open_loaded(load_program(s, Reading(**options)), opened, database) for s in sources}
+    programs = {}
+    for source in sources:
+        with status_line(f"looking at the loops of {source.name}"):
+            programs[source] = open_loaded(load_program(source, Reading(**options)), opened, database)
     unknown = parameters.keys() - {name for p in programs.values() for name in p.signature.names}
     if unknown:
         raise click.BadParameter(f"no program has an argument `{min(unknown)}`", param_hint="--param")

@@ -139,7 +139,8 @@ def _explain_csl(
     from polyloom.report.csl.explain_view import print_survey
 
     params, colors = numbers(given[0], "--params"), numbers(given[1], "--colors")
-    found = survey(compile_layout(source, arch, params, colors, import_paths))
+    with status_line(f"compiling {source.name}"):
+        found = survey(compile_layout(source, arch, params, colors, import_paths))
     if as_json:
         print_document(found.json())
     else:

@@ -20,7 +20,9 @@ _FILE = click.Path(path_type=Path)
 def command(first: Path, second: Path, output: Path, as_json: bool) -> None:
     """Compare two runs: pages that `simulate --report` or `run --report` wrote, as one page."""
     from polyloom.report.html.beside import write_beside
+    from polyloom.report.progress import status_line
 
-    write_beside(output, first, second)
+    with status_line(f"writing {output.name}"):
+        write_beside(output, first, second)
     if as_json:
         print_document({"file": str(output)})

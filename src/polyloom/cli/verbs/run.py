@@ -87,11 +87,13 @@ def command(
     """Run SOURCE on a device, with the best schedule that is known."""
     from polyloom.cli.opening import opened_program
     from polyloom.files import read_shapes
+    from polyloom.report.progress import status_line
 
     several = {name: options.pop(name) for name in ("over", "jobs", "cluster")}
     where = {"wanted": device, "driver_patch": driver_patch, "threads": threads}
     shapes = read_shapes(inputs) if inputs is not None and is_model(source) else {}
-    loaded = load_program(source, Reading(**options, shapes=shapes))
+    with status_line(f"reading {source.name}"):
+        loaded = load_program(source, Reading(**options, shapes=shapes))
     files = {"inputs": inputs, "outputs": outputs, "report": report, "database": database}
     with opened_program(loaded, where, database, several) as program:
         _print_remarks(source, program.remarks, quiet=as_json)
@@ -132,7 +134,8 @@ def _run(
     if report is not None:
         from polyloom.report.run_page import write_run_report
 
-        write_run_report(report, result, program, files["database"])
+        with status_line(f"writing {report.name}"):
+            write_run_report(report, result, program, files["database"])
     ratio = None
     if beside is not None:
         from polyloom.side_by_side import compared

@@ -41,8 +41,7 @@ def command(source: Path, form: str | None, as_json: bool, defines: dict[str, st
         return
     from polyloom.report.program_view import document, text
 
-    with status_line(f"reading {source.name}"):
-        program = load(source, {**options, "defines": defines}, quiet=as_json)
+    program = load(source, {**options, "defines": defines}, quiet=as_json)
     if as_json:
         print_document(document(program, form or "lair"))
     else:

@@ -162,7 +162,7 @@ def command(
     from polyloom.api.simulation import simulate
     from polyloom.files import read_arrays, write_arrays
     from polyloom.models import elements_of_loaded
-    from polyloom.report.progress import progress_bar
+    from polyloom.report.progress import progress_bar, status_line
     from polyloom.report.wafer.simulation_view import print_simulation
 
     loaded, choice = load_placed(source, options, map_file, quiet=as_json, inputs=inputs)
@@ -185,7 +185,8 @@ def command(
     if report is not None:
         from polyloom.report.html import write_report
 
-        write_report(report, result, choice.candidates)
+        with status_line(f"writing {report.name}"):
+            write_report(report, result, choice.candidates)
     if as_json:
         print_document(result.json())
     else:

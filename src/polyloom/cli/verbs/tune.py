@@ -138,10 +138,12 @@ def _tuned(
 ) -> dict[str, Any]:
     from polyloom.device_pipeline import open_program, tune_opencl
     from polyloom.mdh.tuning.tune import TuneOptions
+    from polyloom.report.progress import status_line
     from polyloom.report.tuning_view import print_tuning, tuning_document, tuning_progress
     from polyloom.sources import load_host_programs
 
-    loaded = load_host_programs(source, reading)
+    with status_line(f"reading {source.name}"):
+        loaded = load_host_programs(source, reading)
     print_remarks([remark for part in loaded for remark in part.remarks], quiet=quiet)
     with tuning_progress(quiet=quiet) as observer:
         options = TuneOptions(**settings)
@@ -151,7 +153,8 @@ def _tuned(
         print_tuning(found, model.id)
     document = {**tuning_document(found, model.id, str(results.path)), "checks": []}
     if found and not document["interrupted"]:
-        opened = [open_program(part, model, results.path) for part in loaded]
+        with status_line("building what was found"):
+            opened = [open_program(part, model, results.path) for part in loaded]
         document["checks"] = [_checked(program, parameters, quiet) for program in opened]
     return document
 
@@ -163,12 +166,14 @@ def _checked(program: CompiledProgram, parameters: dict[str, int | float], quiet
     """
     from polyloom.device_pipeline import check_tuned
     from polyloom.mdh.running import RESULTS
+    from polyloom.report.progress import status_line
     from polyloom.report.terminal import print_pairs
     from polyloom.report.verdict_view import verdict_rows
 
     name = program.program.name
     try:
-        found = check_tuned(program, parameters)
+        with status_line(f"comparing {name} with its reference"):
+            found = check_tuned(program, parameters)
     except PolyloomError as fault:
         reason = fault.diagnostics[0].message
         print_remarks([warning("tuning-unchecked", f"`{name}` was not checked: {reason}")], quiet=quiet)
