@@ -1,4 +1,7 @@
-"""Initial values of arrays that are declared inside a SCoP, as assignments."""
+"""Initial values of arrays that are declared inside a SCoP, as assignments.
+
+More values than there are elements are refused: C forbids them (C99, 6.7.8), and gcc only warns.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,18 @@ def assignments(node: c_ast.Decl, ctype: CType, state: State) -> list[c_ast.Node
     return [*([] if full else [zeros]), *listed]
 
 
+def constant_extent(ctype: Array) -> int | None:
+    """Return how many elements the outermost dimension has; None where that is no constant."""
+    affine = ctype.extent.affine if ctype.extent is not None else None
+    return None if affine is None else constant_of(affine)
+
+
+def is_too_long(values: c_ast.InitList, ctype: Array) -> bool:
+    """Whether more values are listed than the outermost dimension has elements."""
+    extent = constant_extent(ctype)
+    return extent is not None and len(values.exprs) > extent
+
+
 def _product(extents: list[int]) -> int:
     result = 1
     for extent in extents:
@@ -46,8 +61,7 @@ def _product(extents: list[int]) -> int:
 def _extents(ctype: CType, node: c_ast.Decl, state: State) -> list[int]:
     extents = []
     while isinstance(ctype, Array):
-        affine = ctype.extent.affine if ctype.extent is not None else None
-        extent = constant_of(affine) if affine is not None else None
+        extent = constant_extent(ctype)
         if extent is None:
             _refuse(node, "its extent is no constant", state)
         extents.append(extent)
@@ -62,6 +76,8 @@ def _listed(values: c_ast.Node, ctype: CType, target: c_ast.Node, state: State) 
     if isinstance(ctype, Array):
         if not isinstance(values, c_ast.InitList):
             _refuse(values, "a row has no list of its own", state)
+        if is_too_long(values, ctype):
+            _refuse(values, "more values are listed than a row has elements", state)
         for k, value in enumerate(values.exprs):
             element = c_ast.ArrayRef(target, _number(k, values), values.coord)
             yield from _listed(value, ctype.element, element, state)

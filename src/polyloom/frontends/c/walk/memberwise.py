@@ -12,11 +12,10 @@ from typing import NoReturn
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.integers.affine import constant_of
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.types import Array, CType, Record, Scalar
 from polyloom.frontends.c.syntax.faults import refuse
-from polyloom.frontends.c.walk.initialisers import LONGEST
+from polyloom.frontends.c.walk.initialisers import LONGEST, constant_extent, is_too_long
 
 
 def copied(kind: Record, target: c_ast.Node, source: c_ast.Node, state: State) -> list[c_ast.Node]:
@@ -73,6 +72,8 @@ def _stored(kind: CType, target: c_ast.Node, value: c_ast.Node | None, state: St
         case Record(union=False), _:
             yield from _copied(kind, target, value, state)
         case Array(element=element), c_ast.InitList() | None:
+            if value is not None and is_too_long(value, kind):
+                _refuse(target, "more values are listed than a member has elements", state)
             values = list(value.exprs) if value is not None else []
             for k in range(_extent(kind, target, state)):
                 yield from _stored(
@@ -107,8 +108,7 @@ def _by_member(
 
 
 def _extent(kind: Array, node: c_ast.Node, state: State) -> int:
-    affine = kind.extent.affine if kind.extent is not None else None
-    extent = constant_of(affine) if affine is not None else None
+    extent = constant_extent(kind)
     if extent is None or extent > LONGEST:
         _refuse(node, f"a member has more than {LONGEST} elements, or it is not known how many", state)
     return extent
