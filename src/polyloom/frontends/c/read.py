@@ -211,7 +211,8 @@ def _scop_of(part: Part) -> Scop:
 
 
 def _holds_returned(state: State, name: str) -> bool:
-    return any(p is not None and p.variable is state.arrays[name].place.variable for p in state.results)
+    places = (result.place for result in state.results)
+    return any(p is not None and p.variable is state.arrays[name].place.variable for p in places)
 
 
 def _unread(arrays: Sequence[ScopArray], statements: Sequence[ScopStatement]) -> frozenset[str]:

@@ -40,16 +40,6 @@ def refuse_pointer(node: c_ast.Node, state: State) -> NoReturn:
     )
 
 
-def refuse_by_value(node: c_ast.Node, state: State) -> NoReturn:
-    """Refuse a structure as an argument."""
-    refuse(
-        "c-record",
-        f"`{state.text(node)}` is a structure that is given by value",
-        state.span(node),
-        helps=["give its members, or a pointer to it"],
-    )
-
-
 def index(node: c_ast.Node, state: State) -> Index:
     """Return a subscript, affine or not."""
     try:
@@ -83,7 +73,7 @@ def place(node: c_ast.Node, state: State) -> Place:
         "c-lvalue",
         f"`{state.text(node)}` is no place in memory that a SCoP can name",
         state.span(node),
-        helps=["scalars, array elements and members of structures are"],
+        helps=["scalars, array elements and members of structures are; name what a call returns first"],
     )
 
 

@@ -12,7 +12,7 @@ from pycparser import c_ast
 
 from polyloom.frontends.c.expressions.calls import known_call, passed
 from polyloom.frontends.c.expressions.constant_places import integer_at
-from polyloom.frontends.c.expressions.lvalues import address, place, refuse_by_value, refuse_pointer, seen_as
+from polyloom.frontends.c.expressions.lvalues import address, place, refuse_pointer, seen_as
 from polyloom.frontends.c.expressions.memory import accessed, place_of
 from polyloom.frontends.c.integers.affine import affine, fits_in, holds
 from polyloom.frontends.c.integers.extents import extent_of
@@ -29,7 +29,7 @@ from polyloom.frontends.c.scope.conversions import (
     truth_of,
 )
 from polyloom.frontends.c.scope.declarations import type_of_name
-from polyloom.frontends.c.scope.functions import returned
+from polyloom.frontends.c.scope.functions import parameters_of, returned
 from polyloom.frontends.c.scope.literals import literal
 from polyloom.frontends.c.scope.names import (
     Address,
@@ -277,13 +277,24 @@ def call(node: c_ast.FuncCall, state: State) -> Expression | None:
         if state.mode is Mode.TEXT and not found.inline:
             return state.above.summarise(found, node, state)
         result = returned(found)
-        if state.mode is Mode.TEXT or result is None or found.name in state.calls:
+        if (
+            state.mode is Mode.TEXT
+            or result is None
+            or found.name in state.calls
+            or _takes_whole(found, state)
+        ):
             return state.above.inline(found, node, state)
         return _substituted(found, result, node, state)
     known = known_call(node, state, value)
     if known is not None:
         return known
     return state.above.summarise(found if isinstance(found, Defined) else None, node, state)
+
+
+def _takes_whole(found: Defined, state: State) -> bool:
+    """Whether a parameter is a structure that is given by value: it gets a copy, in statements."""
+    by_value = [p for p in parameters_of(found) if isinstance(p.type, c_ast.TypeDecl)]
+    return any(isinstance(type_of_name(p, state), Record) for p in by_value)
 
 
 def _refuse_void(node: c_ast.FuncCall, state: State) -> NoReturn:
@@ -323,8 +334,6 @@ def bound(declaration: c_ast.Decl, ctype: CType, argument: c_ast.Node, state: St
     """Return what a parameter of an inlined expression stands for."""
     if isinstance(ctype, (Pointer, Array)):
         return seen_as(ctype, address(argument, state), argument, state)
-    if isinstance(ctype, Record):
-        refuse_by_value(argument, state)
     if not isinstance(ctype, Scalar):
         refuse_pointer(argument, state)
     expression = stored(value(argument, state), ctype)

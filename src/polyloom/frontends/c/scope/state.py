@@ -69,6 +69,14 @@ class Hooks:
     value: Callable[[c_ast.Node, State], Expression]
 
 
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Where a function puts what it returns, and the condition on data under which it is called."""
+
+    place: Place | None
+    condition: Expression | None = None
+
+
 @dataclass
 class ConstantElements:
     """Places in memory whose values are taken to stay as they are while the part runs, by their paths.
@@ -130,8 +138,8 @@ class State:
     iterators: set[str] = field(default_factory=set)
     touched: Touched = field(default_factory=lambda: Touched())
     """What the calls inside the expression that is being read touch."""
-    results: list[Place | None] = field(default_factory=list)
-    """Where the functions that are being inlined put what they return."""
+    results: list[Result] = field(default_factory=list)
+    """Of the functions that are being inlined."""
     assuming: bool = False
     """Whether the parameters may be taken to have values for which unsigned arithmetic does not wrap."""
     calls: list[str] = field(default_factory=list)

@@ -36,7 +36,8 @@ class Region:
 def regions(tree: c_ast.FileAST, function: str | None, places: Places) -> tuple[Region, ...]:
     """Return the parts of a file, or those of one function.
 
-    Where no pragma marks any, it is the whole body of the function, or of the only function in the file.
+    Where no pragma marks any, it is the whole body of the function, of the only function in the file, or of
+    the only one that is neither ``static`` nor ``main``: the others are there to be called by it.
 
     Errors: ``c-no-function``, ``c-which-function``, ``c-scop-pragma``.
     """
@@ -50,6 +51,8 @@ def regions(tree: c_ast.FileAST, function: str | None, places: Places) -> tuple[
         return tuple(marked)
     if not own:
         fail("c-no-function", f"{places.source.name} holds no function", None, helps=[PAIR])
+    called = [f for f in own if "static" not in f.decl.storage and f.decl.name != "main"]
+    own = called if len(called) == 1 else own
     if len(own) > 1:
         names = ", ".join(f"`{f.decl.name}`" for f in own)
         fail(

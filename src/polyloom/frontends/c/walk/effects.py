@@ -21,15 +21,19 @@ from polyloom.frontends.c.syntax.faults import refuse
 from polyloom.frontends.c.syntax.places import name_of
 from polyloom.frontends.c.walk.drafting import affine_of, begin, draft, write
 from polyloom.frontends.c.walk.initialisers import assignments
-from polyloom.frontends.c.walk.memberwise import by_another, copied, listed
+from polyloom.frontends.c.walk.inlining import RETURNED
 from polyloom.frontends.c.walk.pragmas import assume
+from polyloom.frontends.c.walk.structures import first_whole, store_whole
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
 
 
-def jump(node: c_ast.Node, word: str, state: State) -> isl.Set:
-    """Return where a ``break`` or ``continue`` is reached; it must not depend on data."""
-    if state.condition is not None:
+def jump(node: c_ast.Node, word: str, state: State, around: Expression | None = None) -> isl.Set:
+    """Return where a ``break``, ``continue`` or ``return`` is reached; it must not depend on data.
+
+    ``around``: the condition on data under which what it leaves is called.
+    """
+    if state.condition is not around:
         refuse(
             "c-data-jump",
             f"`{word}` depends on data",
@@ -92,9 +96,12 @@ def leave(node: c_ast.Return, state: State) -> Stops:
             state.span(node),
             helps=["put `#pragma scop` and `#pragma endscop` around the loops, and return after them"],
         )
-    stops = Stops(returns=jump(node, "return", state))
-    target = state.results[-1]
-    if node.expr is not None and target is not None:
+    result = state.results[-1]
+    stops = Stops(returns=jump(node, "return", state, result.condition))
+    target = result.place
+    if node.expr is not None and target is not None and isinstance(target.type, Record):
+        store_whole(target.type, c_ast.ID(RETURNED, node.coord), node.expr, state)
+    elif node.expr is not None and target is not None:
         source = value(node.expr, state)
         found = affine_of(node.expr, target, state) if state.mode is Mode.COMPUTE else None
         begin(target, source, None if found is None else Known(found, source), node, state)
@@ -117,11 +124,8 @@ def assign(node: c_ast.Assignment, state: State, label: str | None = None) -> Pl
         write(target, source, known if isinstance(known, Known) else None, node, state, label)
         return target
     target = place(node.lvalue, state)
-    if isinstance(target.type, Record) and _is_place(node.rvalue):
-        state.above.walk(copied(target.type, node.lvalue, node.rvalue, state), state)
-        return target
-    if isinstance(target.type, Record) and isinstance(node.rvalue, c_ast.CompoundLiteral):
-        state.above.walk([by_another(node.lvalue, node.rvalue)], state)
+    if isinstance(target.type, Record):
+        store_whole(target.type, node.lvalue, node.rvalue, state)
         return target
     source = value(node.rvalue, state)
     found = affine_of(node.rvalue, target, state)
@@ -171,23 +175,14 @@ def declare(node: c_ast.Node, state: State) -> None:
         state.scope.names[node.name] = replace(variable, constant=False)
         state.above.walk(assignments(node, ctype, state), state)
         return
-    first = node.init.init if isinstance(node.init, c_ast.CompoundLiteral) else node.init
-    is_list = isinstance(first, c_ast.InitList)
-    if isinstance(ctype, Record) and (is_list or _is_place(first)):
+    if node.init is not None and isinstance(ctype, Record):
         state.scope.names[node.name] = replace(variable, constant=False)
-        target = c_ast.ID(node.name, node.coord)
-        state.above.walk((listed if is_list else copied)(ctype, target, first, state), state)
+        first_whole(ctype, c_ast.ID(node.name, node.coord), node.init, state)
         return
     initial = None if node.init is None else _initial(variable, node.init, state)
     state.scope.names[node.name] = variable
     if initial is not None:
         begin(place_of(variable), *initial, node, state)
-
-
-def _is_place(node: c_ast.Node | None) -> bool:
-    """Whether an expression names a place in memory."""
-    places = (c_ast.ID, c_ast.ArrayRef, c_ast.StructRef)
-    return isinstance(node, places) or (isinstance(node, c_ast.UnaryOp) and node.op == "*")
 
 
 def _initial(variable: Variable, node: c_ast.Node, state: State) -> tuple[Expression, Known | None]:

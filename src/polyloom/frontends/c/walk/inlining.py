@@ -5,15 +5,15 @@ from __future__ import annotations
 from pycparser import c_ast
 
 from polyloom.frontends.c.expressions.calls import passed
-from polyloom.frontends.c.expressions.lvalues import refuse_by_value, steady
+from polyloom.frontends.c.expressions.lvalues import refuse_pointer, steady
 from polyloom.frontends.c.expressions.memory import place_of
 from polyloom.frontends.c.expressions.values import parameter_type, read, value
 from polyloom.frontends.c.integers.affine import affine, fits_in
 from polyloom.frontends.c.scope.conversions import stored
 from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.names import Address, Binding, Defined, Known, Place, Scope, Variable
-from polyloom.frontends.c.scope.state import Mode, State
-from polyloom.frontends.c.scope.types import INT, Array, CType, Pointer, Scalar, Void
+from polyloom.frontends.c.scope.state import Mode, Result, State
+from polyloom.frontends.c.scope.types import INT, Array, CType, Pointer, Record, Scalar, Void
 from polyloom.frontends.c.scope.writes import contains_early_return, written_names
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
 from polyloom.frontends.c.walk.drafting import affine_of, begin
@@ -21,13 +21,49 @@ from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
 
 RETURNED = "polyloom_returned"
+"""The name, in the scope of a function's body, of the variable that holds what it returns."""
 
 
 def inlined(found: Defined, node: c_ast.FuncCall, state: State) -> Expression | None:
     """Walk the body of a function in place of its call; return what it returns, None for ``void``.
 
-    Errors: ``c-recursion``, ``c-call`` for a wrong number of arguments.
+    Errors: ``c-recursion``, ``c-call`` for a wrong number of arguments, or where it returns no number.
     """
+    ctype = type_of_name(found.declaration.type, state)
+    if not isinstance(ctype, (Scalar, Void)):
+        refuse(
+            "c-call",
+            f"`{found.name}` returns no number",
+            state.span(node),
+            helps=["store a structure that a function returns first: `T t = f(x);`, then `t.member`"],
+        )
+    result = None if isinstance(ctype, Void) else _result(found, ctype, state)
+    _walk_body(found, node, result, state)
+    if result is None:
+        return None
+    known = state.fact(result.variable)
+    return known.value if known is not None else read(result, node, state)
+
+
+def returned_structure(found: Defined, node: c_ast.FuncCall, state: State) -> Variable:
+    """Walk the body of a function in place of its call; return the variable that holds what it returns.
+
+    Errors: those of ``inlined``, ``c-call`` where it returns no structure.
+    """
+    ctype = type_of_name(found.declaration.type, state)
+    if not isinstance(ctype, Record):
+        refuse(
+            "c-call",
+            f"`{found.name}` returns no structure",
+            state.span(node),
+            helps=["assign what it returns to a member"],
+        )
+    result = _result(found, ctype, state)
+    _walk_body(found, node, result, state)
+    return result.variable
+
+
+def _walk_body(found: Defined, node: c_ast.FuncCall, result: Place | None, state: State) -> None:
     assert found.body is not None
     if found.name in state.calls:
         refuse(
@@ -37,32 +73,19 @@ def inlined(found: Defined, node: c_ast.FuncCall, state: State) -> Expression | 
             helps=["a SCoP has loops in place of recursion"],
         )
     scope = bound_scope(found, node, state)
-    result = _result(found, state)
+    if result is not None:
+        scope.names[RETURNED] = result.variable
     statements = found.body.body.block_items or []
     with state.inside(scope), state.calling(found.name):
         before = dict(state.known)
-        state.results.append(result)
+        state.results.append(Result(result, state.condition))
         state.above.walk(statements, state)
         state.results.pop()
         if contains_early_return(statements):
             state.known = {v: k for v, k in before.items() if state.known.get(v) is k}
-        if result is None:
-            return None
-        known = state.fact(result.variable)
-        return known.value if known is not None else read(result, node, state)
 
 
-def _result(found: Defined, state: State) -> Place | None:
-    ctype = type_of_name(found.declaration.type, state)
-    if isinstance(ctype, Void):
-        return None
-    if not isinstance(ctype, Scalar):
-        refuse(
-            "c-call",
-            f"`{found.name}` returns no number",
-            None,
-            helps=["functions that are inlined return numbers or nothing"],
-        )
+def _result(found: Defined, ctype: Scalar | Record, state: State) -> Place:
     name = state.numbered("ret") if state.mode is Mode.TEXT else state.fresh(f"{found.name}_result")
     return place_of(Variable(found.name, name, ctype, Origin.INNER))
 
@@ -74,11 +97,11 @@ def take_returned(function: c_ast.FuncDef, state: State) -> None:
     """
     ctype = type_of_name(function.decl.type.type, state)
     if isinstance(ctype, Void):
-        state.results.append(None)
+        state.results.append(Result(None))
     if isinstance(ctype, Scalar) and state.scope.outer is not None:
         variable = Variable(RETURNED, state.fresh("returned"), ctype, Origin.OUTER)
         state.scope.outer.names[RETURNED] = variable
-        state.results.append(place_of(variable))
+        state.results.append(Result(place_of(variable)))
 
 
 def bound_scope(found: Defined, node: c_ast.FuncCall, state: State) -> Scope:
@@ -96,8 +119,10 @@ def _bound(
 ) -> Binding:
     if isinstance(ctype, (Pointer, Array)):
         return _pointer(argument, ctype, state)
+    if isinstance(ctype, Record):
+        return _copy_of(argument, declaration.name, ctype, state)
     if not isinstance(ctype, Scalar):
-        refuse_by_value(argument, state)
+        refuse_pointer(argument, state)
     if state.mode is Mode.COMPUTE and declaration.name not in changed:
         constant = _constant(declaration, ctype, argument, state)
         if constant is not None:
@@ -107,6 +132,19 @@ def _bound(
     target = place_of(variable)
     found = affine_of(argument, target, state)
     begin(target, source, None if found is None else Known(found, source), argument, state)
+    return variable
+
+
+_ARGUMENT = "polyloom_argument"
+
+
+def _copy_of(argument: c_ast.Node, name: str, kind: Record, state: State) -> Variable:
+    """Return a structure that a function is given by value."""
+    variable = Variable(name, state.local(name), kind, Origin.INNER)
+    with state.inside(Scope(state.scope)):
+        state.scope.names[_ARGUMENT] = variable
+        at = argument.coord
+        state.above.walk([c_ast.Assignment("=", c_ast.ID(_ARGUMENT, at), argument, at)], state)
     return variable
 
 

@@ -19,7 +19,7 @@ from polyloom.frontends.c.integers.relations import positions, reference, withou
 from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.drafts import Access, Draft, Touched
 from polyloom.frontends.c.scope.names import Address, Defined, Place
-from polyloom.frontends.c.scope.state import Mode, State
+from polyloom.frontends.c.scope.state import Mode, Result, State
 from polyloom.frontends.c.scope.types import INT, Scalar
 from polyloom.frontends.c.walk.inlining import bound_scope
 from polyloom.ir.expressions import Constant, Expression, Read, walk
@@ -97,9 +97,10 @@ def _from_body(found: Defined, node: c_ast.FuncCall, state: State) -> bool:
         unusable=dict(state.unusable),
         taken=set(state.taken),
         arrays=dict(state.arrays),
+        array_names=dict(state.array_names),
         refused=[],
         touched=Touched(),
-        results=[None],
+        results=[Result(None)],
         calls=[*state.calls, found.name],
         condition=None,
     )
@@ -136,6 +137,7 @@ def _outside(position: int, draft: Draft, inner: State, state: State) -> list[in
     if array.place.variable.unique not in state.taken:
         return []
     state.arrays.setdefault(array.name, array)
+    state.array_names.setdefault((array.place.variable, array.place.members), array.name)
     points = draft.domain.intersect(access.within)
     relation = without(reference(access).intersect_domain(points), draft.frames)
     state.pool.append(Access(access.array, (), state.path, access.span, 0, relation.coalesce()))
