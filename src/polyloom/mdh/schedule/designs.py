@@ -42,7 +42,7 @@ REUSED = 16
 """An input whose elements are read by so many results may be copied in each run."""
 
 _LOADED = (Number(1), Number(2), Number(-1))
-"""Distances of neighbours in vectors that are loaded without a copy: 2 takes two loads and a shuffle, -1 one."""
+"""Distances of neighbours in vectors that are loaded without a copy: 2 takes two loads and a shuffle."""
 
 _Tile = tuple[tuple[int, int], ...]
 """Dimensions and how many points, vectors counted once, a register tile has along them."""
