@@ -35,6 +35,9 @@ Distances = tuple[float, ...]
 
 _UNKNOWN: Distances = (1 / BANKS,) * BANKS
 
+_ROUNDS = 3
+"""How often banks are chosen at most: again when the others are known; 32-bit arrays have even ones."""
+
 _Key = TypeVar("_Key")
 
 
@@ -60,8 +63,13 @@ def with_banks(
         for step in steps_of(use.analysis):
             _weigh(use, step, arrays, options, pairs, fixed)
     told, bound = _that_matter(pairs), _that_matter(fixed)
-    for name in _most_used_first(told, bound):
-        result[name] = replace(result[name], bank=_best_bank(name, result, told, bound))
+    order = _most_used_first(told, bound)
+    for _ in range(_ROUNDS):
+        before = [result[name].bank for name in order]
+        for name in order:
+            result[name] = replace(result[name], bank=_best_bank(name, result, told, bound))
+        if [result[name].bank for name in order] == before:
+            break
     return result
 
 

@@ -19,7 +19,7 @@ from polyloom.diagnostics import Diagnostic, remark
 from polyloom.ir.expressions import Read
 from polyloom.ir.program import Program
 from polyloom.polyhedra.bounds import integer_bounds
-from polyloom.wafer.array_layout.bank_distances import least_meeting
+from polyloom.wafer.array_layout.bank_distances import BANKS, least_meeting
 from polyloom.wafer.array_layout.banks import BankUse, moving_sources, with_banks
 from polyloom.wafer.array_layout.fabric_use import FabricUse
 from polyloom.wafer.dataflow.local_arrays import LocalArray
@@ -77,6 +77,9 @@ def lay_out(
     transposed = _transposed(arrays, groups, uses, options)
     other = plain if transposed is None else _improved(transposed, groups, everything, options)
     result = other if cost(other) < _GAIN * cost(plain) else plain
+    even = _with_even_rows(result, uses, options)
+    if cost(even) < _GAIN * cost(result):
+        result = even
     return with_banks(result, [use.for_banks(result) for use in uses], options)
 
 
@@ -94,6 +97,25 @@ def _improved(
             layout = _best(group, here, result, options)
             result.update({name: layout.of(result[name]) for name in group})
     return result
+
+
+def _with_even_rows(arrays: Arrays, uses: Sequence[Use], options: SimdOptions) -> Arrays:
+    """Return the arrays with all rows that begin in one bank, as far as there is memory for that.
+
+    Two arrays that move against each other can meet nowhere then, though padding one of them saves nothing.
+    """
+    if not (options.has(Extension.PADDED_ROWS) and options.has(Extension.BANK_PADDING)):
+        return arrays
+    result = dict(arrays)
+    for name in sorted({name for use in uses for name in use.tensors if name in arrays}):
+        array = arrays[name]
+        if sum(extent > 1 for extent in array.extent) > 1:
+            words = array.type.size // 2
+            missing = -array.shape[-1] * words % BANKS // words
+            result[name] = replace(array, padding=array.padding + missing)
+    grown = sum(result[name].bytes - arrays[name].bytes for name in arrays)
+    free = options.machine.memory_bytes - sum(array.bytes for array in arrays.values())
+    return result if grown <= free else arrays
 
 
 def _transposed(
