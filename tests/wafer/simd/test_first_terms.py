@@ -65,3 +65,14 @@ def test_terms_in_a_loop_that_is_not_unrolled_are_added_as_before() -> None:
     long = CONVOLUTION.replace("130", "167").replace("[3]", "[40]").replace("128, 3)", "128, 40)")
     text, _ = run(long, "k, w, r")
     assert "initialize_y" in text
+
+
+MIXED = """lair product(): float16 P[12][6], float16 V[6][64] -> float32 O[12][64]
+{ all (q, d, t) in (12, 64, 6) O[q][d] += float32(P[q][t]) * float32(V[t][d]) }"""
+
+
+def test_products_of_halves_that_are_added_up_as_floats_begin_with_a_zero() -> None:
+    text, cycles = run(MIXED, "q, d, t")
+    assert "initialize_O" not in text and len(re.findall(r"invoke_simd\(fmachs, \w+, 0\.0f, ", text)) >= 1
+    filled, more = run(MIXED, "q, d, t", Extension.FIRST_TERMS)
+    assert "initialize_O" in filled and cycles + 12 * 64 // 2 <= more

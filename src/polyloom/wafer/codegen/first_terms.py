@@ -14,6 +14,7 @@ from math import prod
 import islpy as isl
 
 from polyloom.ir.expressions import Constant
+from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import unbind_domain
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.functions import coefficients
@@ -40,13 +41,19 @@ _DIM = isl.dim_type
 _FIRST = {
     "fmach": "fmulh",
     "fmacs": "fmuls",
+    "fmachs": "fmachs",
     "faddh": "fmovh",
     "fadds": "fmovs",
     "add16": "mov16",
     "fmaxh": "fmovh",
     "fmaxs": "fmovs",
 }
-"""What computes the first term beside what combines it with the element: of the same types."""
+"""What computes the first term beside what combines it with the element: of the same types.
+
+No product of halves has the type of ``fmachs``, so that is added to a zero in place of the element.
+"""
+
+_ZERO = Compute(Constant(0.0, ElementType.FLOAT32), ())
 
 
 def with_first_terms(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder, loops: Code) -> Code:
@@ -235,4 +242,6 @@ def _first_term(node: Invoke) -> Invoke | None:
     name = _FIRST.get(node.instruction)
     if name is None or node.sources[0] != node.destination or node.destination.selector is not None:
         return None
+    if name == node.instruction:
+        return replace(node, sources=(_ZERO, *node.sources[1:]))
     return replace(node, instruction=name, sources=node.sources[1:])
