@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from polyloom.polyhedra.loops.tree import Name, Number, Operation
-from polyloom.wafer.codegen.instruction_loops import tightened
+import pytest
+
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
+from polyloom.wafer.codegen.instruction_loops import partly_unrolled, tightened
 from polyloom.wafer.pe_program.tree import Code, Cost, Element, For, Invoke, OperandRef, SetBase
 
 X, Y = OperandRef("x"), OperandRef("y")
@@ -67,3 +69,66 @@ def test_an_address_that_is_set_twice_stays() -> None:
     (found,) = tightened((loop(0, 99, twice),))
     y = (Cost(operations=1), SetBase(Y, Element("y", (Number(0),))))
     assert isinstance(found, For) and found.body in ((*from_zero(), y[1], ADD), (*from_zero(), *y, ADD))
+
+
+def value(expression: IntExpression, names: dict[str, int]) -> int:
+    match expression:
+        case Number(value=number):
+            return number
+        case Name(name=name):
+            return names[name]
+        case Operation(operator="+", operands=(a, b)):
+            return value(a, names) + value(b, names)
+        case Operation(operator="-", operands=(a, b)):
+            return value(a, names) - value(b, names)
+        case Operation(operator="*", operands=(a, b)):
+            return value(a, names) * value(b, names)
+        case Operation(operator="<=", operands=(a, b)):
+            return value(a, names) <= value(b, names)
+    raise AssertionError(expression)
+
+
+class Walked:
+    """What code does: the bases at each instruction, and the iterations of loops that it counts."""
+
+    def __init__(self, code: Code) -> None:
+        self.names = {"PE_X": 3, "i": 5}
+        self.bases: dict[str, int] = {}
+        self.instructions: list[dict[str, int]] = []
+        self.iterations = self.operations = 0
+        self.run(code)
+
+    def run(self, code: Code) -> None:
+        for node in code:
+            match node:
+                case Cost():
+                    self.iterations += node.iterations
+                    self.operations += node.operations
+                case SetBase(operand=operand, element=element):
+                    self.bases[operand.name] = value(element.subscripts[0], self.names)
+                case Invoke():
+                    self.instructions.append(dict(self.bases))
+                case For():
+                    self.names[node.iterator] = value(node.start, self.names)
+                    while value(node.condition, self.names):
+                        self.run(node.body)
+                        self.names[node.iterator] += value(node.step, self.names)
+
+
+@pytest.mark.parametrize("last", [30, 41, 63, 99, 100, 166])
+def test_a_long_loop_unrolled_in_part_does_the_same(last: int) -> None:
+    code = tightened((loop(0, last, body()),))
+    plain, found = Walked(code), Walked(partly_unrolled(code))
+    assert len(found.instructions) == last + 1
+    assert found.instructions == plain.instructions
+    assert found.iterations <= plain.iterations / 10 and found.operations <= plain.operations
+    assert sum(isinstance(n, Invoke) for node in partly_unrolled(code) for n in _inside(node)) <= 24
+
+
+def _inside(node: object) -> Code:
+    return node.body if isinstance(node, For) else (node,)  # type: ignore[return-value]
+
+
+def test_the_addresses_of_a_long_loop_cost_as_much_as_before() -> None:
+    code = tightened((loop(0, 95, body()),))
+    assert Walked(partly_unrolled(code)).operations == Walked(code).operations

@@ -234,3 +234,16 @@ def test_a_long_expression_is_covered_in_time() -> None:
     program, mapping = placed(text, "size: { PE[1, 1] }\ncompute_map: { S[i] -> PE[0, 0] }")
     analysis = analyse_layer(program, mapping, SimdOptions())
     assert len(analysis.simd) == 1
+
+
+@pytest.mark.parametrize(("rows", "instructions"), [(80, ("fmach",)), (12, ("fmulh", "faddh"))])
+def test_a_product_of_long_columns_is_one_multiply_add_in_a_loop(
+    rows: int, instructions: tuple[str, ...]
+) -> None:
+    """An iteration of a loop that is unrolled in part costs an address and a scalar at most."""
+    text = f"""lair mm(): float16 A[24][{rows}], float16 B0[24][10] -> float16 C[10][{rows}]
+{{ all (j, i, k) in (10, {rows}, 24) C[j][i] += A[k][i] * B0[k][j] }}"""
+    program, mapping = placed(text, "size: { PE[1, 1] }\ncompute_map: { mm[j, i, k] -> PE[0, 0] }\n")
+    found = analyse_layer(program, mapping, SimdOptions())
+    assert found.simd[0].innermost.instructions == instructions
+    assert cycles_if_right(found) > 0

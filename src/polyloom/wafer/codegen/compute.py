@@ -23,7 +23,7 @@ from polyloom.polyhedra.loops.generate import (
 )
 from polyloom.wafer.array_layout.order import backward_dimensions
 from polyloom.wafer.codegen.first_terms import with_first_terms
-from polyloom.wafer.codegen.instruction_loops import tightened
+from polyloom.wafer.codegen.instruction_loops import partly_unrolled, tightened
 from polyloom.wafer.codegen.sizes import declare_sized, place_sizes, set_at_chunks, size_variables
 from polyloom.wafer.codegen.steps import Work, memory_positions, nest_of, temporary_arrays, temporary_name
 from polyloom.wafer.dataflow.local_arrays import LocalArray
@@ -79,7 +79,8 @@ def _run(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Cod
         here = (p for p in analysis.parts if not p.task.known.intersect(code.context).is_empty())
         return tuple(node for part in here for node in compute_code(builder, part, code))
     if analysis.nested is not None:
-        return with_first_terms(builder, analysis, code, _nested(builder, analysis.nested, code))
+        nested = _nested(builder, analysis.nested, code)
+        return partly_unrolled(with_first_terms(builder, analysis, code, nested))
     if analysis.strategy is Strategy.NONE:
         return _loops(builder, analysis, code)
     if analysis.strategy is Strategy.ENUMERATED:

@@ -1,4 +1,4 @@
-"""Loops around instructions: short ones unrolled, addresses that stay the same set before them.
+"""Loops around instructions: short ones unrolled, long ones in part, addresses that stay set before them.
 
 ``for (k = 0; k < 2; k++) { set_base(y, &y[i]); set_base(x, &x[k]); f(y, x); }`` becomes
 ``set_base(y, &y[i]); set_base(x, &x[0]); f(y, x); set_base(x, &x[1]); f(y, x);``.
@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from polyloom.polyhedra.loops.tree import Name, Number, Operation, names_in, replace_name, sum_of
+from polyloom.polyhedra.loops.tree import (
+    IntExpression,
+    Name,
+    Number,
+    Operation,
+    names_in,
+    replace_name,
+    sum_of,
+)
+from polyloom.wafer.machine.instruction_cost import MOST_UNROLLED, unrolled_copies
 from polyloom.wafer.pe_program.addresses import address_operations, scalar_cost
 from polyloom.wafer.pe_program.tree import (
     Code,
@@ -27,9 +36,6 @@ from polyloom.wafer.pe_program.tree import (
     Value,
     nodes_in,
 )
-
-_MOST_INSTRUCTIONS = 24
-"""Instructions that an unrolled loop may have: the code of a PE lies in its memory."""
 
 
 def tightened(code: Code) -> Code:
@@ -54,9 +60,105 @@ def _loop(loop: For) -> Code:
         return (loop,)
     instructions = sum(isinstance(node, Invoke) for node in loop.body)
     straight = all(isinstance(node, Cost | SetBase | Invoke) for node in loop.body)
-    if straight and 0 < instructions * trips <= _MOST_INSTRUCTIONS:
+    if straight and 0 < instructions * trips <= MOST_UNROLLED:
         return _unrolled(loop, trips)
     return _with_fixed_addresses_before(_from_zero(loop, trips) if straight else loop)
+
+
+def partly_unrolled(code: Code) -> Code:
+    """Unroll long loops around instructions in part: several iterations in each, the rest behind them.
+
+    What a loop does not change of an address is added up before it; an iteration's address is that of the
+    first one and a number, which costs no operation of its own.
+    """
+    result: list[Node] = []
+    for node in code:
+        match node:
+            case For(body=body):
+                result += _in_part(replace(node, body=partly_unrolled(body)))
+            case If(body=body, otherwise=otherwise):
+                result.append(replace(node, body=partly_unrolled(body), otherwise=partly_unrolled(otherwise)))
+            case Scope(body=body):
+                result.append(replace(node, body=partly_unrolled(body)))
+            case _:
+                result.append(node)
+    return tuple(result)
+
+
+def _in_part(loop: For) -> Code:
+    trips = _trips(loop)
+    instructions = sum(isinstance(node, Invoke) for node in loop.body)
+    straight = all(isinstance(node, Cost | SetBase | Invoke) for node in loop.body)
+    if trips is None or not straight or not instructions:
+        return (loop,)
+    copies = unrolled_copies(trips, instructions)
+    return (loop,) if copies == 1 else _several_at_once(loop, trips, copies)
+
+
+def _several_at_once(loop: For, trips: int, copies: int) -> Code:
+    assert isinstance(loop.step, Number)
+    step = loop.step.value
+    around = tuple(Cost(iterations=1) for node in loop.body if isinstance(node, Cost) and node.iterations)
+    bases: dict[str, Element] = {}
+    body: list[Node] = list(around)
+    for copy in range(copies):
+        value = sum_of([(1, Name(loop.iterator)), (copy * step, Number(1))])
+        body += _moving(loop, tuple(_body_at(loop, value, bases)))
+    last = sum_of([(1, loop.start), ((trips // copies - 1) * copies * step, Number(1))])
+    condition = Operation("<=", (Name(loop.iterator), last))
+    whole = replace(loop, condition=condition, step=Number(copies * step), body=tuple(body))
+    rest: list[Node] = []
+    for trip in range(trips - trips % copies, trips):
+        rest += _body_at(loop, sum_of([(1, loop.start), (trip * step, Number(1))]), bases)
+    before = sum(address_operations(_standing(e, loop.iterator)) for e in dict.fromkeys(_elements(loop.body)))
+    return (*_costing(Cost(operations=before)), whole, *rest)
+
+
+def _moving(loop: For, copy: Code) -> Iterator[Node]:
+    """Yield an iteration within a longer one, whose addresses cost what the loop changes of them."""
+    for node in copy:
+        match node:
+            case Cost():
+                continue
+            case SetBase(element=element):
+                yield from _costing(Cost(operations=address_operations(_changing(element, loop.iterator))))
+            case Invoke(sources=sources):
+                for source in sources:
+                    if isinstance(source, Compute) and any(isinstance(v, Element) for _, v in source.values):
+                        yield scalar_cost(replace(source, values=_changing_values(source, loop.iterator)))
+        yield node
+
+
+def _elements(code: Code) -> Iterator[Element]:
+    """Yield what the addresses and the scalars of straight code are."""
+    for node in code:
+        if isinstance(node, SetBase):
+            yield node.element
+        elif isinstance(node, Invoke):
+            values = (v for s in node.sources if isinstance(s, Compute) for _, v in s.values)
+            yield from (v for v in values if isinstance(v, Element))
+
+
+def _changing_values(source: Compute, iterator: str) -> tuple[tuple[int, Value], ...]:
+    return tuple((k, _changing(v, iterator) if isinstance(v, Element) else v) for k, v in source.values)
+
+
+def _changing(element: Element, iterator: str) -> Element:
+    """Return an element with the subscripts alone that a loop changes, without the numbers in them."""
+    kept = tuple(_without_number(s) for s in element.subscripts if iterator in names_in(s))
+    return replace(element, subscripts=kept)
+
+
+def _standing(element: Element, iterator: str) -> Element:
+    """Return an element with the subscripts alone that a loop does not change."""
+    return replace(element, subscripts=tuple(s for s in element.subscripts if iterator not in names_in(s)))
+
+
+def _without_number(subscript: IntExpression) -> IntExpression:
+    match subscript:
+        case Operation(operator="+" | "-", operands=(first, Number())):
+            return first
+    return subscript
 
 
 def _trips(loop: For) -> int | None:

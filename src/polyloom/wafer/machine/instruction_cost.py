@@ -161,3 +161,19 @@ def store_cycles(machine: Machine) -> int:
 def move_cycles(machine: Machine) -> int:
     """Return what moving an operand to another base address costs, its computation included."""
     return machine.set_base_address + 2 * machine.scalar_operation
+
+
+MOST_UNROLLED = 24
+"""Instructions that an unrolled loop may have: the code of a PE lies in its memory."""
+
+
+def unrolled_copies(trips: int, instructions: int) -> int:
+    """Return how many iterations of a loop around instructions follow each other in one of the emitted loop.
+
+    All of them where they are few; then there is no loop.
+    """
+    most = MOST_UNROLLED // max(instructions, 1)
+    if trips <= most:
+        return trips
+    fitting = (copies for copies in range(1, most + 1) if copies + trips % copies <= most)
+    return min(fitting, key=lambda copies: (trips // copies, copies + trips % copies), default=1)

@@ -27,7 +27,7 @@ from polyloom.polyhedra.loops.generate import Number
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.tasks import ComputeTask
 from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS, jointly_coalesced
-from polyloom.wafer.machine.instruction_cost import Shape, move_cycles
+from polyloom.wafer.machine.instruction_cost import Shape, move_cycles, unrolled_copies
 from polyloom.wafer.machine.instruction_selection import Match, work_at_point
 from polyloom.wafer.machine.options import Effect, Extension
 from polyloom.wafer.simd.decision import (
@@ -188,10 +188,26 @@ class _Search:
         plan = self.plan(self.analysis, shape)
         if plan is None:
             return None
-        moved = sum(any(strides[k] for k in outer) for strides in self._strides)
-        around = self.options.machine.loop_iteration + moved * move_cycles(self.options.machine)
         runs = prod(extents[k] for k in outer)
-        return _Split(outer, inner, runs * (plan.cycles + (around if outer else 0)))
+        around = self._around(outer, extents, self._fixed(self.analysis, shape), len(plan.steps))
+        return _Split(outer, inner, runs * plan.cycles + around)
+
+    def _around(
+        self, outer: tuple[int, ...], extents: Sequence[int], fixed: frozenset[int], instructions: int
+    ) -> int:
+        """Return what loops cost beside the instructions in them, the innermost ones being unrolled."""
+        machine, total, runs = self.options.machine, 0.0, 1
+        scalars = scalar_reads(self.analysis.task) | fixed
+        strides = [
+            self._strides[n] for n, o in enumerate(self.analysis.operands) if o.position not in scalars
+        ]
+        for depth, k in enumerate(outer):
+            runs *= extents[k]
+            innermost = depth == len(outer) - 1
+            copies = unrolled_copies(extents[k], instructions) if innermost else 1
+            here = [s for s in strides if s[k] and not any(s[inner] for inner in outer[depth + 1 :])]
+            total += runs * (machine.loop_iteration / copies + len(here) * move_cycles(machine))
+        return round(total)
 
     def _loops_alone(self, analysis: SimdAnalysis, extents: Sequence[int]) -> int:
         shape = _shape(analysis, self.arrays, extents, range(len(extents)), transposable=False)
