@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.files import write_arrays
+from polyloom.oracle.in_float32 import in_float32
 
 NDArray = npt.NDArray[Any]
 Results = dict[str, NDArray]
@@ -79,26 +80,56 @@ def with_tensorflow(model: str, function: str | None, given: Mapping[str, NDArra
     tf: Any = import_module("tensorflow")
     if not Path(model, "saved_model.pb").exists() and Path(model).name != "saved_model.pb":
         return _graph_def(tf, model, given)
-    loaded = tf.saved_model.load(model if Path(model).is_dir() else str(Path(model).parent))
+    folder = Path(model) if Path(model).is_dir() else Path(model).parent
+    loaded = tf.saved_model.load(str(_in_float32(folder)))
     call = loaded.signatures[function or "serving_default"]
     wanted = call.structured_input_signature[1]
     feeds = {n: tf.cast(tf.constant(given[n]), spec.dtype) for n, spec in wanted.items()}
     return {n: _plain(v.numpy()) for n, v in call(**feeds).items()}
 
 
+def _in_float32(folder: Path) -> Path:
+    """Return the folder of a SavedModel, or one beside the job whose nodes on bfloat16 are rewritten."""
+    saved: Any = import_module("tensorflow.core.protobuf.saved_model_pb2").SavedModel()
+    saved.ParseFromString((folder / "saved_model.pb").read_bytes())
+    before = saved.SerializeToString(deterministic=True)
+    for part in saved.meta_graphs:
+        in_float32(part.graph_def)
+    if saved.SerializeToString(deterministic=True) == before:
+        return folder
+    copy = Path("rewritten").absolute()
+    copy.mkdir()
+    for each in folder.absolute().iterdir():
+        if each.name not in ("saved_model.pb", "fingerprint.pb"):
+            (copy / each.name).symlink_to(each)
+    (copy / "saved_model.pb").write_bytes(saved.SerializeToString())
+    return copy
+
+
 def _graph_def(tf: Any, model: str, given: Mapping[str, NDArray]) -> Results:
-    graph = tf.Graph()
     definition = tf.compat.v1.GraphDef()
     definition.ParseFromString(Path(model).read_bytes())
+    operations = _imported(tf, definition).get_operations()
+    used = {i.op.name for op in operations for i in op.inputs}
+    ends = [op for op in operations if op.name not in used and op.outputs and op.inputs]
+    results = [op.name if k == 0 else f"{op.name}:{k}" for op in ends for k in range(len(op.outputs))]
+    moved = in_float32(definition)
+    graph = _imported(tf, definition)
+    fetched = {name: _tensor(graph, moved.get(name, name)) for name in results}
+    with tf.compat.v1.Session(graph=graph) as session:
+        found: Results = session.run(fetched, {_tensor(graph, n): a for n, a in given.items()})
+    return {name: _plain(array) for name, array in found.items()}
+
+
+def _imported(tf: Any, definition: Any) -> Any:
+    graph = tf.Graph()
     with graph.as_default():
         tf.import_graph_def(definition, name="")
-    used = {i.op.name for op in graph.get_operations() for i in op.inputs}
-    ends = [op for op in graph.get_operations() if op.name not in used and op.outputs and op.inputs]
-    fetched = {op.name if k == 0 else f"{op.name}:{k}": t for op in ends for k, t in enumerate(op.outputs)}
-    with tf.compat.v1.Session(graph=graph) as session:
-        feeds = {graph.get_tensor_by_name(n if ":" in n else f"{n}:0"): a for n, a in given.items()}
-        found: Results = session.run(fetched, feeds)
-    return {name: _plain(array) for name, array in found.items()}
+    return graph
+
+
+def _tensor(graph: Any, name: str) -> Any:
+    return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
 
 
 def _plain(array: NDArray) -> NDArray:

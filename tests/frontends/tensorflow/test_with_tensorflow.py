@@ -79,6 +79,37 @@ def test_a_training_step_of_bfloat16_in_memory(tensorflow: Any) -> None:
         np.testing.assert_allclose(found["kernel_new"].astype(np.float32), wanted, rtol=2**-6, atol=2**-8)
 
 
+@pytest.mark.parametrize("saved", [False, True], ids=["GraphDef", "SavedModel"])
+def test_the_check_of_bfloat16_compares_with_what_operations_define(
+    tensorflow: Any, tmp_path: Path, saved: bool
+) -> None:
+    """TensorFlow's own kernels round each step of a running sum, of a softmax and of ``add_n``."""
+    tf = tensorflow
+
+    class Sums(tf.Module):  # type: ignore[misc]
+        @tf.function(input_signature=[tf.TensorSpec((3, 300), tf.bfloat16, name="x")])
+        def call(self, x: Any) -> Any:
+            sums = tf.cumsum(x, axis=1)
+            soft = tf.nn.softmax(x / tf.constant(128, tf.bfloat16))
+            return {
+                "sums": sums,
+                "soft": soft,
+                "all": tf.add_n([x, sums, soft]),
+                "top": tf.math.top_k(sums, 2)[0],
+            }
+
+    module = Sums()
+    if saved:
+        path = tmp_path / "saved"
+        tf.saved_model.save(module, str(path), signatures={"serving_default": module.call})
+    else:
+        path = tmp_path / "sums.pb"
+        path.write_bytes(module.call.get_concrete_function().graph.as_graph_def().SerializeToString())
+    result = polyloom.load(path).run(check=True)
+    assert result.passed, result.check
+    assert result.check.by.startswith("tensorflow")
+
+
 def test_a_keras_training_step_in_memory(tensorflow: Any) -> None:
     tf = tensorflow
     tf.keras.utils.set_random_seed(3)

@@ -3,8 +3,8 @@
     y = AddV2(x, w)      becomes, where its type T is bfloat16,      t = AddV2(x, w);  y = Bfloat16(t)
 
 TensorFlow's kernels on processors do the same for most operations; in a few they round inside as well
-(softmax, ELU, running sums, products of batches), and are less exact there. Which results are bfloat16
-follows from the attributes that state types.
+(softmax, ELU, running sums, products of batches), and are less exact there; the oracle lets them not
+(``oracle.in_float32``). Which results are bfloat16 follows from the attributes that state types.
 """
 
 from __future__ import annotations
