@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from polyloom.ir.conditions import Range, decided, ranges_of
 from polyloom.ir.expressions import Constant, Expression, ParameterValue
 from polyloom.ir.host import (
     Assignment,
@@ -63,31 +64,37 @@ def _leaf(node: HostLeaf, values: Values) -> tuple[HostNode, ...]:
 def _is_empty(node: MdHom) -> bool:
     """Whether there are no points to store; a reduction of no terms stores what it starts from."""
     pairs = zip(node.extents, node.combine, strict=True)
-    return any(e == Number(0) and o.order is not Order.POINTWISE for e, o in pairs)
+    if any(e == Number(0) and o.order is not Order.POINTWISE for e, o in pairs):
+        return True
+    return node.written == Number(0)
 
 
 def specialise_md_hom(node: MdHom, values: Values) -> MdHom:
     """Return an md_hom with values in place of names; its own iterators keep theirs."""
     inner = _without(values, node.iterators)
+    extents = tuple(_at_least_zero(fold(e, values)) for e in node.extents)
+    ranges = ranges_of(node.iterators, extents)
     return replace(
         node,
-        extents=tuple(_at_least_zero(fold(e, values)) for e in node.extents),
+        extents=extents,
         inputs=tuple(_view(v, values) for v in node.inputs),
         outputs=tuple(_view(v, values) for v in node.outputs),
         terms=tuple(with_parameters(t, values) for t in node.terms),
         combine=tuple(_operator(o, values) for o in node.combine),
         initial=tuple(_optional(e, values) for e in node.initial),
         finish=tuple(_optional(e, values) for e in node.finish),
-        guard=_condition(node.guard, inner),
-        written=_condition(node.written, inner),
+        guard=_condition(node.guard, inner, ranges),
+        written=_condition(node.written, inner, ranges),
     )
 
 
-def _condition(condition: IntExpression | None, values: Values) -> IntExpression | None:
-    """Fold a condition; one that always holds is none."""
+def _condition(
+    condition: IntExpression | None, values: Values, ranges: Mapping[str, Range]
+) -> IntExpression | None:
+    """Fold a condition on iterators with these ranges; one that always holds is none."""
     if condition is None:
         return None
-    known = fold(condition, values)
+    known = decided(fold(condition, values), ranges)
     return None if isinstance(known, Number) and known.value else known
 
 

@@ -1,0 +1,45 @@
+"""What sizes decide of a program is not asked again at each of its points."""
+
+from __future__ import annotations
+
+import polyloom
+from polyloom.ir.host import HostProgram, MdHom
+from polyloom.ir.transform.specialise import specialise
+from polyloom.polyhedra.loops.tree import leaves_in
+
+HALVES = """
+void f(int n, double a[n], double b[n])
+{
+  for (int i = 0; i < n; i++) {
+    if (i < n / 2)
+      a[i] += b[i];
+    else
+      a[i] = a[i - n / 2] + b[i];
+  }
+}
+"""
+
+TRIANGLE = """
+void f(int n, double A[n][n])
+{
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j <= i; j++)
+      A[i][j] *= 2;
+}
+"""
+
+
+def maps(program: HostProgram) -> list[MdHom]:
+    return [node for node in leaves_in(program.body) if isinstance(node, MdHom)]
+
+
+def test_a_guard_that_holds_at_every_point_is_left_out() -> None:
+    program = polyloom.load(HALVES).compiled.program
+    assert any(node.guard is not None for node in maps(program))
+    assert all(node.guard is None and node.written is None for node in maps(specialise(program, {"n": 64})))
+
+
+def test_a_guard_that_some_points_do_not_meet_stays() -> None:
+    program = polyloom.load(TRIANGLE).compiled.program
+    (map_,) = maps(specialise(program, {"n": 64}))
+    assert map_.guard is not None and map_.written is not None
