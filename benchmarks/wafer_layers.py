@@ -218,15 +218,21 @@ oport_map: {{ O[h, q, d] -> [PE[16, 2*h + q//{rows}] -> index[q mod {rows}, d]] 
     return Case("attention, eight heads", size, layer, text)
 
 
-def _batched_product(size: str, pes: int, tile: int, k: int) -> Case:
-    n = pes * tile
+def _batched_product(size: str, n: int, k: int) -> Case:
+    """Each of two products on four rows of PEs, which have long pieces of columns of A.
+
+    An instruction runs along these; the results leave on the nearer side.
+    """
+    rows, columns = n // 4, n // 32
     layer = f"""lair bmm(): float16 A[2][{n}][{k}], float16 B0[2][{k}][{n}] -> float16 C[2][{n}][{n}]
 {{ all (b, i, j, k) in (2, {n}, {n}, {k}) C[b][i][j] += A[b][i][k] * B0[b][k][j] }}"""
-    text = f"""size: {{ PE[{pes}, {pes}] }}
-compute_map: {{ bmm[b, i, j, k] -> PE[j//{tile}, i//{tile}] }}
-iport_map: {{ A[b, i, k] -> [PE[-1, i//{tile}] -> index[b, k, i mod {tile}]];
-              B0[b, k, j] -> [PE[j//{tile}, -1] -> index[b, k, j mod {tile}]] }}
-oport_map: {{ C[b, i, j] -> [PE[{pes}, i//{tile}] -> index[b, i mod {tile}, j]] }}
+    row = f"4*b + i//{rows}"
+    text = f"""size: {{ PE[32, 8] }}
+compute_map: {{ bmm[b, i, j, k] -> PE[j//{columns}, {row}] }}
+iport_map: {{ A[b, i, k] -> [PE[-1, {row}] -> index[k, i mod {rows}]];
+              B0[b, k, j] -> [PE[j//{columns}, -1] -> index[b, k, j mod {columns}]] }}
+oport_map: {{ C[0, i, j] -> [PE[j//{columns}, -1] -> index[i, j mod {columns}]];
+              C[1, i, j] -> [PE[j//{columns}, 8] -> index[i, j mod {columns}]] }}
 """
     return Case("batched product", size, layer, text)
 
@@ -257,8 +263,8 @@ def cases() -> Iterator[Case]:
         yield _attention(f"{16 * n} queries and keys, 64", 16, n, 64)
     for n in (64, 96):
         yield _attention_heads(f"{n} queries and keys, 64", n, 64)
-    for n in (24, 32):
-        yield _batched_product(f"2 x {16 * n} x 64 x {16 * n}", 16, n, 64)
+    for n in (384, 512):
+        yield _batched_product(f"2 x {n} x 64 x {n}", n, 64)
 
 
 def measured(case: Case, zeros: int | None) -> Row:
