@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from threading import Lock
@@ -58,12 +58,18 @@ class Cluster:
         An exception stands for a worker that failed. Errors: ``cluster-version`` where one has another
         Polyloom.
         """
-        found: dict[str, Any] = self.client.run(function, *arguments, on_error="return")
+        found = self.said(self.alive(), function, *arguments)
         for worker, said in sorted(found.items()):
             if isinstance(said, str) and said != polyloom.__version__:
                 message = f"the worker {worker} has Polyloom {said}, and this is {polyloom.__version__}"
                 helps = ["install the same version on all workers"]
                 raise PolyloomError(error("cluster-version", message, helps=helps))
+        return found
+
+    def said(self, workers: Iterable[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Return what workers say to a question; an exception stands for one that failed."""
+        asked = list(workers)
+        found: dict[str, Any] = self.client.run(function, *arguments, workers=asked, on_error="return")
         return found
 
     def submit(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:

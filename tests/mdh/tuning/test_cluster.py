@@ -17,6 +17,7 @@ import polyloom
 from polyloom.cli.main import run
 from polyloom.diagnostics import PolyloomError
 from polyloom.mdh.native.device import choose
+from polyloom.mdh.tuning.cluster import measure as timing
 from polyloom.mdh.tuning.cluster.measure import ClusterMeasure
 from polyloom.mdh.tuning.cluster.workers import with_device
 from polyloom.mdh.tuning.database import Database
@@ -80,6 +81,24 @@ def test_a_worker_s_death_costs_its_candidate_only(client: Any, tmp_path: Path) 
     client.wait_for_workers(COUNT, timeout=60)
 
 
+def test_workers_that_come_in_place_of_dead_ones_take_part(client: Any, tmp_path: Path) -> None:
+    """All the workers of the beginning die, one after the other; dask starts others under other addresses."""
+    left = sorted(client.run(os.getpid).values())
+
+    def kill(progress: Progress) -> None:
+        if progress.evaluations >= 3 * (1 + COUNT - len(left)) and left:
+            client.wait_for_workers(COUNT, timeout=60)
+            os.kill(left.pop(), signal.SIGKILL)
+
+    gemm = polyloom.load(GEMM)
+    database = tmp_path / "t.sqlite"
+    (found,) = gemm.tune(200, SIZES, evaluations=10, database=database, cluster=client, progress=kill)
+    assert not left
+    assert found.evaluations == 10
+    assert found.rejected.get(Status.CRASHED, 0) <= COUNT
+    client.wait_for_workers(COUNT, timeout=60)
+
+
 def test_from_the_command_line(client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     address = client.scheduler.address
     sizes = [word for name, value in SIZES.items() for word in ("--param", f"{name}={value}")]
@@ -128,7 +147,9 @@ class Gone:
         return frozenset()
 
 
-def test_all_workers_are_gone() -> None:
+def test_all_workers_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "STARTED_WITHIN", 0.0)
+
     class NoTrial:
         device = None
 

@@ -1,10 +1,12 @@
 """Schedules of one md_hom timed on the workers of a cluster, on each one at a time.
 
-A worker that is lost costs the candidate that it was timing, and nothing else: the others go on.
+A worker that is lost costs the candidate that it was timing, and nothing else: the others go on, and workers
+that come meanwhile, such as those that dask starts in place of dead ones, take part.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 from uuid import uuid4
@@ -12,9 +14,9 @@ from uuid import uuid4
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.tuning.candidates.trial import Trial
 from polyloom.mdh.tuning.cluster import remote
-from polyloom.mdh.tuning.cluster.workers import with_device
+from polyloom.mdh.tuning.cluster.workers import joined, with_device
 from polyloom.mdh.tuning.outcome import Outcome, Status
-from polyloom.workers.cluster import Cluster
+from polyloom.workers.cluster import LOOKED_AFTER, STARTED_WITHIN, Cluster
 
 S = TypeVar("S")
 
@@ -27,6 +29,7 @@ class ClusterMeasure(Generic[S]):
         self._cluster = cluster
         self._task = remote.Task(uuid4().hex, trial)
         self._text = text
+        self._asked = cluster.alive()
         self._workers = list(with_device(cluster, trial.device))
         self._running: dict[Any, tuple[str, S]] = {}
 
@@ -80,7 +83,11 @@ class ClusterMeasure(Generic[S]):
 
     def _free(self) -> str:
         """Return the worker that has the least to do. Errors: ``cluster-lost``."""
-        self._forget_lost()
+        self._look_again()
+        end = time.monotonic() + STARTED_WITHIN
+        while not self._workers and time.monotonic() < end:
+            time.sleep(LOOKED_AFTER / 10)
+            self._look_again()
         if not self._workers:
             message = "all workers of the cluster that had the device are gone"
             helps = ["what was timed before is kept; start workers, and tune again"]
@@ -88,9 +95,14 @@ class ClusterMeasure(Generic[S]):
         busy = [worker for worker, _ in self._running.values()]
         return min(self._workers, key=busy.count)
 
-    def _forget_lost(self) -> None:
+    def _look_again(self) -> None:
+        """Forget the workers that are lost, and take those that have come."""
         alive = self._cluster.alive()
+        newcomers = alive - self._asked - {*self._workers}
+        self._asked |= newcomers
         self._workers = [worker for worker in self._workers if worker in alive]
+        if newcomers:
+            self._workers += joined(self._cluster, self._task.trial.device, newcomers)
 
     def _first(self, futures: Sequence[Any]) -> Any:
         """Wait until one of these is done, or its worker is lost; return it."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import polyloom
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.tuning.cluster.remote import version_with
@@ -26,6 +28,12 @@ def with_device(cluster: Cluster, device: DeviceModel) -> tuple[str, ...]:
     if not workers:
         raise PolyloomError(_no_worker(device, found))
     return workers
+
+
+def joined(cluster: Cluster, device: DeviceModel, newcomers: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some workers that have a device and this version of Polyloom."""
+    found = cluster.said(newcomers, version_with, device)
+    return tuple(worker for worker, said in sorted(found.items()) if said == polyloom.__version__)
 
 
 def _no_worker(device: DeviceModel, found: dict[str, Any]) -> Diagnostic:
