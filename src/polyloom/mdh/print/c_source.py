@@ -34,6 +34,7 @@ from polyloom.mdh.print.c_statements import (
 )
 from polyloom.mdh.print.dialect import QUICK_C, C
 from polyloom.mdh.print.helpers import definitions
+from polyloom.mdh.print.kept_vectors import IN_REGISTER, NAMES
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.needs import Needs, all_needs
 from polyloom.mdh.print.team import PART, TEAM, WORK
@@ -66,12 +67,14 @@ def gcc_pragma(*, strict: bool, keeps: bool = True) -> str:
     Vectors of statements side by side lose conversions (``(double)(float)x`` is ``x``) and have elements from
     wrong places; vectors of loops add ``s += x[i + 1]; s += x[i];`` in the order of the subscripts.
     Registers are shared out loop by loop (``ira-region=all``): else what a loop outside holds stays in some,
-    and the vectors of an innermost loop are on the stack.
+    and the vectors of an innermost loop are on the stack. So they are where sums become one variable with
+    what they begin as (coalescing).
     Vectors that it ``keeps`` for the next iteration (predictive commoning) are more than registers hold.
     """
     more = ', "fp-contract=off", "no-tree-loop-vectorize"' if strict else ""
     kept = "" if keeps else '#pragma GCC optimize("no-predictive-commoning")\n'
-    return f'{kept}#pragma GCC optimize("no-tree-slp-vectorize", "ira-region=all"{more})'
+    told = '"no-tree-slp-vectorize", "ira-region=all", "no-tree-coalesce-vars"'
+    return f"{kept}#pragma GCC optimize({told}{more})"
 
 
 def carries_values(code: Code) -> bool:
@@ -105,6 +108,7 @@ _TAKEN = (
     "shares",
     "work",
     "way",
+    "in_register",
 )
 _COUNTS = tuple(f"{word}_{k}" for word in ("work", "trips") for k in range(64))
 
@@ -203,7 +207,7 @@ def c_source(function: Function) -> str:
 def c_text(function: Function, *, shares: bool = False, reader: Reader | None = None) -> CText:
     """Return a function in C, part by part; ``shares``: parts that differ in names alone are one function."""
     name = c_names([function.name], ())[function.name]
-    taken = (*_TAKEN, *_COUNTS, name, *(f"{function.name}_{k}" for k in range(1000)))
+    taken = (*_TAKEN, *NAMES, *_COUNTS, name, *(f"{function.name}_{k}" for k in range(1000)))
     names = c_names(_all_names(function), taken)
     language = QUICK_C if function.contracted else C
     scope = Scope(names, dialect=language.noting())
@@ -270,7 +274,7 @@ def _file(functions: Sequence[CFunction], called: Sequence[str] = (), around: Ar
     around = around or Around()
     helpers, needs = definitions(all_needs([around.needs, *(f.needs for f in functions)]), C)
     headers = "".join(f"#include <{header}>\n" for header in sorted({"stdint.h", *needs.headers}))
-    shared = "".join(f"{text}\n" for text in (TEAM, PART, WORK) if text in needs.definitions)
+    shared = "".join(f"{text}\n" for text in (TEAM, PART, WORK, IN_REGISTER) if text in needs.definitions)
     elsewhere = "".join(f"{head};\n" for head in called) + ("\n" if called else "")
     own = "\n".join(f.text for f in functions)
     return wrapped(f"{around.head}{headers}\n{around.before}{shared}{helpers}{elsewhere}{own}{around.after}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_vectors import VectorLoop, is_vector_width
+from polyloom.mdh.print.kept_vectors import AS_IT_IS, Kept, kept_vectors
 from polyloom.mdh.print.prefetches import prefetches
 from polyloom.mdh.print.team import TEAM
 from polyloom.mdh.print.values import literal
@@ -33,15 +34,23 @@ MOST_ON_STACK = 2**15
 """Bytes of an array up to which it lies on the stack; larger ones are scratch memory of the thread."""
 
 
-def block_lines(code: Code, scope: Scope) -> Iterator[str]:
-    """Yield the lines of a block, not indented."""
-    taken = 0
+def block_lines(code: Code, scope: Scope, kept: Mapping[int, Kept] | None = None) -> Iterator[str]:
+    """Yield the lines of a block, not indented. ``kept``: what its statements find in registers, if known."""
+    taken, kept = 0, kept_vectors(code, scope) if kept is None else kept
     for k, statement in enumerate(code):
         yield from prefetches(code[:k], statement, code[k + 1 :], scope)
-        yield from statement_lines(statement, scope)
+        yield from _lines_with(kept[k], statement, scope) if k in kept else statement_lines(statement, scope)
         scope = declared(statement, scope)
         taken += isinstance(statement, Array) and not _is_on_stack(statement)
     yield from (of_team(scope, "give") for _ in range(taken))
+
+
+def _lines_with(kept: Kept, loop: Statement, scope: Scope) -> Iterator[str]:
+    """Yield the lines of a vector loop that finds some vectors in registers."""
+    assert isinstance(loop, For) and isinstance(loop.end, Number)
+    yield from kept.before
+    yield from VectorLoop(loop.iterator, loop.end.value, scope, kept=kept.names).lines(loop.body)
+    yield from kept.after
 
 
 def of_team(scope: Scope, function: str, *arguments: str) -> str:
@@ -105,9 +114,12 @@ def loop_lines(loop: For, scope: Scope) -> Iterator[str]:
     """Yield a loop whose points are carried out one after another."""
     if loop.kind is Kind.ITEM and any(isinstance(s, Barrier) for s in walk(loop.body)):
         raise ValueError("items that meet at barriers are no loop of one thread")
-    yield f"{loop_head(loop, scope)} {{"
     inside = scope.with_multiple(loop.iterator, loop.start, loop.step)
-    yield from indented(block_lines(loop.body, inside))
+    kept = kept_vectors(loop.body, inside)
+    if kept and loop.kind is Kind.SEQUENTIAL:
+        yield AS_IT_IS
+    yield f"{loop_head(loop, scope)} {{"
+    yield from indented(block_lines(loop.body, inside, kept))
     yield "}"
 
 

@@ -8,7 +8,7 @@ What vectors cannot say of a statement (``A[bin[l]]``) is said lane by lane, bes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -45,6 +45,8 @@ class VectorLoop:
     """Lines that the statement at hand needs before it."""
     gathered: int = 0
     """Vectors that were filled lane by lane."""
+    kept: Mapping[str, str] = field(default_factory=dict)
+    """Values that are in registers: their names, by the loads of them."""
 
     @property
     def dialect(self) -> Dialect:
@@ -141,7 +143,8 @@ class VectorLoop:
         kind = value.type
         if not self._varies(value):
             return Text(self._everywhere(self.scope.value(value), kind))
-        reads = [self._load(load) for load in value.loads]
+        texts = [self._load(load) for load in value.loads]
+        reads = [self.kept.get(text, text) for text in texts]
         leaves = Leaves(reads, [self._integers(i) for i in value.iterators])
         if kind is ElementType.BOOL:
             return truth_text(value.expression, leaves, self.width, self.dialect)
@@ -166,6 +169,21 @@ class VectorLoop:
             return self._by_lanes(lambda inside: inside.load(load), variable.type)
         address = self._address(load.array, load.subscripts)
         return self._moved(family, variable, address=address, step=step)
+
+    def from_memory(self, value: Compute) -> list[tuple[str, bool]]:
+        """Return the vectors that a value has from memory, each as it would be printed.
+
+        With each: whether instructions take it from there. Those of another type are left out, and what is
+        filled lane by lane.
+        """
+        found = []
+        for load in value.loads if self._varies(value) else ():
+            variable, text = self.scope.variable(load.array), self._load(load)
+            if not variable.held and not self.before and self._type(variable.type) == self._type(value.type):
+                is_next = self._differs(load) and self._step(variable, load.subscripts) == Number(1)
+                found.append((text, is_next and not variable.is_half))
+            self.before.clear()
+        return found
 
     def _integers(self, expression: IntExpression) -> str:
         """Return an integer in each lane, as an operand of any operator."""

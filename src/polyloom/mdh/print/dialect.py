@@ -57,6 +57,7 @@ class Dialect:
     ``quick``: whether ``exp`` and its like of vectors are polynomials (``quick_functions``).
     ``has_wide_moves``: whether loops over lanes move neighbours at once (``wide_moves``).
     ``has_prefetches``: whether elements may be asked for before they are stored (``prefetches``).
+    ``keeps_vectors``: whether vectors that several sums use are kept in registers (``kept_vectors``).
     ``written_out``: what stands before a loop over lanes that the compiler is to write out.
     ``function_head``: what helpers begin with. ``needs``: where what is asked of it is noted, if anywhere.
     """
@@ -87,6 +88,7 @@ class Dialect:
     function_head: str = "static inline"
     has_wide_moves: bool = False
     has_prefetches: bool = False
+    keeps_vectors: bool = False
     written_out: str = ""
     quick: bool = False
     needs: Needs | None = None
@@ -293,6 +295,7 @@ C = Dialect(
     barrier="",
     barrier_everywhere="",
     has_prefetches=True,
+    keeps_vectors=True,
 )
 
 CUDA = replace(
@@ -311,6 +314,7 @@ CUDA = replace(
     function_head="static __device__ inline",
     has_wide_moves=True,
     has_prefetches=False,
+    keeps_vectors=False,
     written_out="#pragma unroll",
 )
 """CUDA C, whose vectors are loops over lanes: short ones, which its compilers write out in registers."""

@@ -1,0 +1,132 @@
+"""Vectors from memory that several sums use, in a register each while they are needed.
+
+    a = a + splat(x[0]) * load(&w[0]);        kept_0 = load(&w[0]);  in_register(kept_0);
+    b = b + splat(x[1]) * load(&w[0]);   ->   a = a + splat(x[0]) * kept_0;
+                                              b = b + splat(x[1]) * kept_0;
+
+Compilers load such a vector in every product where instructions take operands from memory: six products of
+one vector are six loads of it beside six of the other factors, six cycles of loads for three of products.
+Where there are more values than registers it is left to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from polyloom.mdh.print.c_scope import Scope
+from polyloom.mdh.print.c_vectors import VectorLoop
+from polyloom.mdh.print.dialect import value_bytes
+from polyloom.mdh.tree.nodes import Code, For, Kind, Statement, Store
+from polyloom.mdh.tree.rewrite import loads_of
+from polyloom.polyhedra.loops.tree import Number
+
+REGISTERS = 16
+"""Vector registers of a processor whose instructions take operands from memory; with AVX-512 it has more."""
+
+BYTES = 32
+"""Of such a register; half of one counts as one."""
+
+NAMES = tuple(f"kept_{k}" for k in range(REGISTERS))
+
+IN_REGISTER = """\
+#if defined(__AVX__) && !defined(__AVX512F__)
+#define in_register(v) __asm__("" : "+x"(v)) /* nobody knows what it is now, so it is not loaded again */
+#else
+#define in_register(v)
+#endif
+
+"""
+
+
+AS_IT_IS = "#pragma GCC unroll 1"
+"""In front of a loop around such sums: written out by a compiler they have more values than registers."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Of a statement: lines around it; ``names``: of values in registers, by the loads of them."""
+
+    before: Sequence[str]
+    names: Mapping[str, str]
+    after: Sequence[str] = ()
+
+
+def kept_vectors(code: Code, scope: Scope) -> dict[int, Kept]:
+    """Return what sums one after another find in registers, by the numbers of statements of a block."""
+    if not scope.dialect.keeps_vectors:
+        return {}
+    found = dict[int, Kept]()
+    for kind, group in groupby(enumerate(code), lambda pair: _kind(pair[1], scope)):
+        run = [(k, s) for k, s in group if isinstance(s, For)]
+        if kind and len(run) > 1:
+            kept = _kept([s for _, s in run], kind, scope)
+            found |= {k: each for (k, _), each in zip(run, kept, strict=False)}
+    return found
+
+
+def _kind(statement: Statement, scope: Scope) -> str:
+    """Return the type of vectors of a sum whose total is a register; empty: it is no such sum.
+
+    What the block itself declares is not known yet: its sums are done once, no loop is around them.
+    """
+    if not isinstance(statement, For) or statement.kind is not Kind.VECTOR:
+        return ""
+    match statement.end, statement.body:
+        case Number(value=width), (Store(array=array) as store,):
+            variable, kind = scope.variables.get(array), store.value.type
+            is_known = all(load.array in scope.variables for load in loads_of(store))
+            is_total = is_known and variable is not None and variable.held and variable.lanes == width
+            fits = kind.is_float and value_bytes(kind) * width in (BYTES, BYTES // 2)
+            return scope.dialect.type(kind, width) if is_total and fits else ""
+        case _:
+            return ""
+
+
+_Span = tuple[int, int]
+"""The first and the last sum that use a value."""
+
+
+def _kept(sums: Sequence[For], vector: str, scope: Scope) -> list[Kept]:
+    """Return what each sum finds in registers; nothing where it is left to the compiler."""
+    spans, operands, totals = dict[str, _Span](), set[str](), set[object]()
+    for k, loop in enumerate(sums):
+        (store,), width = loop.body, loop.end
+        assert isinstance(store, Store) and isinstance(width, Number)
+        totals.add((store.array, store.subscripts[:-1]))
+        for text, is_operand in VectorLoop(loop.iterator, width.value, scope).from_memory(store.value):
+            spans[text] = spans.get(text, (k, k))[0], k
+            operands |= {text} if is_operand else set()
+    kept = {text: span for text, span in spans.items() if text in operands and span[0] < span[1]}
+    needed = [span for text, span in spans.items() if text in kept or text not in operands]
+    if not kept or len(totals) + _most_at_once(needed) > REGISTERS:
+        return []
+    scope.needs.definitions[IN_REGISTER] = None
+    names = _names(kept)
+    lines = [list[str]() for _ in sums]
+    lines[0] += ["{", f"{vector} {', '.join(sorted(set(names.values()), key=NAMES.index))};"]
+    for text, (first, _) in kept.items():
+        lines[first] += [f"{names[text]} = {text};", f"in_register({names[text]});"]
+    here = [
+        {text: names[text] for text, (first, last) in kept.items() if first <= k <= last}
+        for k in range(len(sums))
+    ]
+    found = [Kept(before, known) for before, known in zip(lines, here, strict=True)]
+    return [*found[:-1], replace(found[-1], after=["}"])]
+
+
+def _names(spans: Mapping[str, _Span]) -> dict[str, str]:
+    """Return a name for each value, in the order of their first uses; those apart may share one."""
+    names, free, busy = dict[str, str](), list(reversed(NAMES)), list[tuple[int, str]]()
+    for text, (first, last) in spans.items():
+        free += sorted((name for end, name in busy if end < first), reverse=True)
+        busy = [(end, name) for end, name in busy if end >= first]
+        names[text] = free.pop()
+        busy.append((last, names[text]))
+    return names
+
+
+def _most_at_once(spans: Sequence[_Span]) -> int:
+    """Return how many values there are at once, where they are most."""
+    return max((sum(first <= end <= last for first, last in spans) for _, end in spans), default=0)

@@ -1,0 +1,171 @@
+"""Vectors that several sums use: loaded once, in a register; not where there are too few registers."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_c_source import assert_same
+
+from polyloom.c_compilers import c_compiler
+from polyloom.ir.expressions import Binary, BinaryOp, Constant, Read
+from polyloom.ir.types import ElementType
+from polyloom.mdh.native.build import FLAGS
+from polyloom.mdh.print.c_source import c_source
+from polyloom.mdh.tree.nodes import (
+    Array,
+    Code,
+    Compute,
+    For,
+    Function,
+    Kind,
+    Load,
+    Parameter,
+    Space,
+    Store,
+    Totals,
+    counted,
+)
+from polyloom.mdh.tree.rewrite import renamed_array, substituted
+from polyloom.polyhedra.loops.tree import Name, Number, sum_of
+
+F32, F64 = ElementType.FLOAT32, ElementType.FLOAT64
+ROW, COLUMN, K, L = map(Name, "ijkl")
+ROWS, COLUMNS, POINTS = 60, 64, 40
+
+
+def product(tiles: list[tuple[int, int, int]], kind: ElementType = F32, points: int = 1) -> Function:
+    """Return ``y[i][j] = 3 * sum over k of A[k][i] * x[k][j] + 5`` in register tiles.
+
+    ``tiles``: rows, vectors and lanes of each of several sets of totals, which go through ``k`` together,
+    ``points`` at a time.
+    """
+    product_of = Binary(BinaryOp.MULTIPLY, Read(1, kind), Read(2, kind))
+    more = Binary(BinaryOp.ADD, Read(0, kind), product_of)
+    arrays, begin, added, stored = list[Array](), list[For](), list[For](), list[For]()
+    for t, (rows, vectors, lanes) in enumerate(tiles):
+        for r in range(rows):
+            for v in range(vectors):
+                name, row = f"total{t}_{r}_{v}", sum_of([(1, ROW), (1, Number(r))])
+                column = sum_of([(1, COLUMN), (1, Number(v * lanes)), (1, L)])
+                shape, whole = (Number(lanes),), Totals(None, 0)
+                arrays.append(
+                    Array(name=name, type=kind, shape=shape, space=Space.REGISTER, lanes=True, totals=whole)
+                )
+                loads = Load(name, (L,)), Load("A", (K, row)), Load("x", (K, column))
+                begin.append(_lanes(lanes, Store(name, (L,), Compute(Constant(0, kind)))))
+                added.append(_lanes(lanes, Store(name, (L,), Compute(more, loads))))
+                scaled = Binary(BinaryOp.MULTIPLY, Read(0, kind), Constant(3, kind))
+                total = Compute(Binary(BinaryOp.ADD, scaled, Constant(5, kind)), (Load(name, (L,)),))
+                stored.append(_lanes(lanes, Store("y", (Number(t), row, column), total)))
+    written_out = [
+        statement
+        for point in range(points)
+        for statement in substituted(tuple(added), "k", sum_of([(1, K), (1, Number(point))]))
+    ]
+    loop = counted("k", Number(POINTS), tuple(written_out), step=points)
+    body: Code = (*arrays, *begin, loop, *stored)
+    rows, width = tiles[0][0], tiles[0][1] * tiles[0][2]
+    inner = counted("j", Number(COLUMNS), body, step=width)
+    return Function(
+        name="product",
+        parameters=(
+            Parameter(name="A", type=kind, shape=(Number(POINTS), Number(ROWS)), constant=True, alone=True),
+            Parameter(
+                name="x", type=kind, shape=(Number(POINTS), Number(COLUMNS)), constant=True, alone=True
+            ),
+            Parameter(
+                name="y", type=kind, shape=(Number(len(tiles)), Number(ROWS), Number(COLUMNS)), alone=True
+            ),
+        ),
+        integers=(),
+        body=(counted("i", Number(ROWS), (inner,), kind=Kind.GROUP, step=rows),),
+    )
+
+
+def _lanes(lanes: int, store: Store) -> For:
+    return counted("l", Number(lanes), (store,), kind=Kind.VECTOR)
+
+
+def kept(function: Function) -> list[str]:
+    return re.findall(r"kept_\d+ = load_\w+\(&(.*)\);", c_source(function))
+
+
+def test_a_vector_of_several_sums_is_loaded_once() -> None:
+    assert kept(product([(6, 2, 8)])) == ["x[k][j]", "x[k][j + 8]"]
+    text = c_source(product([(6, 2, 8)]))
+    assert text.count("* kept_0;") == text.count("* kept_1;") == 6
+    assert text.count("in_register(kept_0);") == 1
+    assert "#pragma GCC unroll 1\n" in text
+    assert kept(product([(4, 2, 4)], F64)) == ["x[k][j]", "x[k][j + 4]"]
+
+
+@pytest.mark.parametrize(
+    "tile",
+    [
+        pytest.param((15, 1, 8), id="a factor, 15 totals and a vector need 17"),
+        pytest.param((4, 4, 8), id="16 totals"),
+        pytest.param((1, 4, 8), id="no vector is used twice"),
+        pytest.param((6, 1, 16), id="vectors of two registers"),
+    ],
+)
+def test_it_is_left_to_the_compiler(tile: tuple[int, int, int]) -> None:
+    assert not kept(product([tile]))
+    assert "in_register" not in c_source(product([tile]))
+
+
+@pytest.mark.parametrize(
+    ("tiles", "kind"),
+    [
+        ([(6, 2, 8)], F32),
+        ([(4, 2, 4)], F64),
+        ([(4, 1, 8), (4, 2, 4)], F32),
+    ],
+)
+def test_results_are_the_same(tiles: list[tuple[int, int, int]], kind: ElementType) -> None:
+    assert len(kept(product(tiles, kind))) == sum(vectors for _, vectors, _ in tiles)
+    rng = np.random.default_rng(3)
+    shapes = {"A": (POINTS, ROWS), "x": (POINTS, COLUMNS), "y": (len(tiles), ROWS, COLUMNS)}
+    given = {name: rng.integers(-9, 9, shape).astype(kind.dtype) for name, shape in shapes.items()}
+    assert_same(product(tiles, kind), given)
+
+
+def test_a_copy_that_the_block_declares_is_left_to_the_compiler() -> None:
+    """Sums behind a declaration in their own block."""
+    function = product([(6, 2, 8)])
+    (outer,) = function.body
+    assert isinstance(outer, For)
+    (inner,) = outer.body
+    assert isinstance(inner, For)
+    loop = next(s for s in inner.body if isinstance(s, For) and s.kind is Kind.SEQUENTIAL)
+    copy = Array(name="x_copy", type=F32, shape=(Number(POINTS), Number(COLUMNS)), space=Space.PRIVATE)
+    sums = tuple(renamed_array(loop.body, "x", Load("x_copy")))
+    changed = tuple(replace(s, body=(copy, *sums)) if s is loop else s for s in inner.body)
+    assert not kept(replace(function, body=(replace(outer, body=(replace(inner, body=changed),)),)))
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instructions of x86")
+@pytest.mark.parametrize("tile", [(6, 2, 8), (4, 3, 8), (8, 1, 8)])
+def test_totals_stay_in_registers(tile: tuple[int, int, int], tmp_path: Path) -> None:
+    """The loop of a tile that fits loads each value once, and has nothing on the stack."""
+    compiler = c_compiler("gcc")
+    if compiler is None:
+        pytest.skip("there is no gcc")
+    (tmp_path / "product.c").write_text(c_source(product([tile], points=4)))
+    words = [*compiler.command, *FLAGS, "-mavx2", "-mfma", "-mno-avx512f", "-ffp-contract=fast", "-S"]
+    subprocess.run([*words, "product.c", "-o", "product.s"], cwd=tmp_path, check=True)
+    text = (tmp_path / "product.s").read_text()
+    rows, vectors, _ = tile
+    products = [line for line in text.splitlines() if "vfmadd" in line][: 4 * tile[0] * tile[1]]
+    assert len(products) == 4 * rows * vectors
+    first, last = (text.index(line) for line in (products[0], products[-1]))
+    begin, end = text.rindex("\n.L", 0, first), text.index("\n\tj", last)
+    loop = text[begin:end]
+    assert not re.search(r"\(%r[sb]p\).*ymm|ymm.*\(%r[sb]p\)", loop), loop
+    assert not any("(" in line for line in products), loop
+    assert loop.count("vbroadcastss") == 4 * rows
