@@ -22,6 +22,7 @@ from polyloom.mdh.device.devices import (
     find_devices,
     open_device,
     processor_caches,
+    processor_ways,
 )
 from polyloom.mdh.device.drivers import Surroundings, missing_drivers, show_drivers_to_loader
 from polyloom.mdh.device.pocl import (
@@ -118,15 +119,23 @@ def test_the_first_error_of_a_log(log: str, line: str) -> None:
 
 
 def test_cache_sizes(tmp_path: Path) -> None:
-    for index, (level, kind, size) in enumerate(
-        [(1, "Data", "48K"), (1, "Instruction", "32K"), (2, "Unified", "2M")]
+    for index, (level, kind, size, ways) in enumerate(
+        [(1, "Data", "48K", 12), (1, "Instruction", "32K", 8), (2, "Unified", "2M", 16)]
     ):
         folder = tmp_path / f"index{index}"
         folder.mkdir()
-        for name, text in (("level", str(level)), ("type", kind), ("size", size)):
+        for name, text in (
+            ("level", str(level)),
+            ("type", kind),
+            ("size", size),
+            ("ways_of_associativity", str(ways)),
+        ):
             (folder / name).write_text(text + "\n")
     assert processor_caches(tmp_path) == (48 * 2**10, 2 * 2**20)
-    assert processor_caches(tmp_path / "none") == ()
+    assert processor_ways(tmp_path) == (12, 16)
+    assert processor_caches(tmp_path / "none") == processor_ways(tmp_path / "none") == ()
+    (tmp_path / "index2" / "ways_of_associativity").write_text("0\n")
+    assert processor_ways(tmp_path) == ()  # virtual machines do not say
 
 
 # -- drivers

@@ -9,10 +9,13 @@ from homs import at, buffers_of, convolution, dot, gemm, hom_of, matmul, stencil
 from scheduled_trees import compare
 
 from polyloom.ir.host import HostProgram
+from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.schedule.choice import default_schedule
+from polyloom.mdh.schedule.compute_cost import CycleModel, StepModel
 from polyloom.mdh.schedule.legality import problems
+from polyloom.mdh.schedule.loop_sizes import LoopSizes
 from polyloom.mdh.schedule.schedules import Memory, Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.mdh.schedule.signature import options_of
@@ -94,7 +97,49 @@ def test_open_sizes_have_no_designs() -> None:
 
 
 def test_the_choice_is_at_least_as_good_as_every_design() -> None:
-    program = with_constants(convolution(6, 6, 32, 4, 3, 3))
+    program = with_constants(convolution(28, 28, 64, 64, 3, 3))
     found = space(program)
     best: Schedule = default_schedule(hom_of(program), buffers_of(program), native())
     assert found.predicted(best) <= min(map(found.predicted, found.designs()))
+
+
+def test_lines_that_meet_in_a_set_are_loaded_again() -> None:
+    """Points 2048 bytes apart: 32 KB in 8 ways has room for 16 of them."""
+    program = with_constants(convolution(7, 7, 64, 512, 3, 3))
+    device = replace(native(), vector_bytes=32, caches=(2**15, 2**19, 2**25))
+    few, many = (
+        ScheduleSpace(hom=hom_of(program), buffers=buffers_of(program), device=replace(device, ways=ways))
+        for ways in ((8, 8, 16), (12, 16, 16))
+    )
+    channels_outside = [
+        replace(s, private_order=(*[d for d in s.private_order if d < 3], 5, 3, 4))
+        for s in few.designs()
+        if s.vector == 2
+    ]
+    schedules = [s for s in channels_outside if few.is_valid(s)]
+    assert max(few.predicted(s) / many.predicted(s) for s in schedules) > 1.2
+
+
+def test_the_values_of_a_tile_that_are_needed_longest_are_the_fewer_ones() -> None:
+    """Of 3 points and 4 vectors the points stay in registers: the innermost loop goes through them."""
+    program = with_constants(convolution(14, 14, 64, 64, 3, 3))
+    device = replace(native(), vector_bytes=32)
+    found = ScheduleSpace(hom=hom_of(program), buffers=buffers_of(program), device=device)
+    tiles = [s for s in found.designs() if s.vector == 2 and s.private[2] == 4 and max(s.private[:2]) == 3]
+    assert tiles
+    assert all(s.private[s.unrolled_order[-1]] == 3 for s in tiles)
+
+
+def test_narrow_registers_hold_twelve_totals_and_what_they_need() -> None:
+    """With 16 registers 6 x 2 totals, 2 vectors and a factor are not spilled; with 17 values they are."""
+    program = with_constants(convolution(12, 12, 64, 64, 1, 1))
+    device = replace(native(), vector_bytes=32)
+    found = ScheduleSpace(hom=hom_of(program), buffers=buffers_of(program), device=device)
+    tile = next(s for s in found.designs() if s.vector == 2 and s.private[2] == 2 and max(s.private[:2]) == 6)
+    step = StepModel(LoopSizes(found.facts(tile), found.reads), device.costs.instructions, 32)
+    kernels = device.costs.kernels
+    assert isinstance(kernels, CpuCosts)
+    assert step.needed == 15
+    assert CycleModel(step, kernels).spill_factor() == 1.0
+    wide = replace(step, vector_bytes=64)
+    assert wide.reserved > step.reserved

@@ -26,6 +26,7 @@ class InstructionCosts:
     wide_vector_registers: int
     wide_vector_bytes: int
     reserved_registers: int
+    wide_reserved_registers: int
     operation: float
     least_operations: float
     aligned_load: float

@@ -63,6 +63,7 @@ class DeviceModel:
     its registers that one instruction works on (64: AVX-512); ``lanes``: work-items that run in step (a
     warp), 1 on CPUs.
     ``caches``: from the innermost level outwards, per core on CPUs; empty where the driver does not say.
+    ``ways``: lines of a set of each of these; empty where nobody says.
     ``memory_rate``: bytes of memory in a second, 0 where nobody says; ``unit``: limits of a GPU's unit.
     ``processor``: LLVM's name for a CPU that PoCL does not know, given to it when it is opened; else empty.
     """
@@ -90,6 +91,7 @@ class DeviceModel:
     shares_memory: bool
     build_options: tuple[str, ...] = ()
     processor: str = ""
+    ways: tuple[int, ...] = ()
     memory_rate: float = 0.0
     unit: UnitLimits | None = None
 
@@ -299,6 +301,7 @@ def _model(index: int, device: cl.Device) -> DeviceModel:
         shares_memory=kind is DeviceKind.CPU or bool(device.host_unified_memory),
         build_options=_build_options(device),
         processor=_right_name(device),
+        ways=processor_ways() if kind is DeviceKind.CPU else (),
     )
 
 
@@ -336,16 +339,30 @@ def _caches(device: cl.Device, kind: DeviceKind) -> tuple[int, ...]:
     return (device.global_mem_cache_size,) if device.global_mem_cache_size else ()
 
 
-def processor_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> tuple[int, ...]:
+PROCESSOR_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+
+
+def processor_caches(folder: Path = PROCESSOR_CACHES) -> tuple[int, ...]:
     """Return the sizes of the data caches that the first core sees, from the innermost outwards."""
-    sizes: dict[int, int] = {}
+    return tuple(_of_levels(folder, "size"))
+
+
+def processor_ways(folder: Path = PROCESSOR_CACHES) -> tuple[int, ...]:
+    """Return how many lines a set of each of these caches has; empty where the system does not say."""
+    found = _of_levels(folder, "ways_of_associativity")
+    return tuple(found) if all(found) and len(found) == len(processor_caches(folder)) else ()
+
+
+def _of_levels(folder: Path, name: str) -> list[int]:
+    """Return a number of each data cache, from the innermost outwards."""
+    found: dict[int, int] = {}
     for entry in sorted(folder.glob("index*")):
         try:
             if (entry / "type").read_text().strip() != "Instruction":
-                sizes[int((entry / "level").read_text())] = _bytes((entry / "size").read_text().strip())
+                found[int((entry / "level").read_text())] = _bytes((entry / name).read_text().strip())
         except (OSError, ValueError):
             continue
-    return tuple(size for _, size in sorted(sizes.items()))
+    return [number for _, number in sorted(found.items())]
 
 
 def _bytes(text: str) -> int:

@@ -24,6 +24,7 @@ from polyloom.mdh.device.devices import (
     no_device,
     open_device,
     processor_caches,
+    processor_ways,
 )
 from polyloom.mdh.device.pocl import processor_flags
 from polyloom.mdh.native.build import version_of, works
@@ -181,6 +182,7 @@ def _model(compiler: CCompiler, threads: int) -> DeviceModel:
         lanes=1,
         cache_line=64,
         caches=processor_caches(),
+        ways=processor_ways(),
         has_double=True,
         has_half=True,
         shares_memory=True,

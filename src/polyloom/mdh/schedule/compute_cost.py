@@ -87,11 +87,19 @@ class StepModel:
             return each * count * width
         return count * self.registers_per_value * (self.costs.aligned_load if aligned else split)
 
+    @property
+    def _is_wide(self) -> bool:
+        return self.vector_bytes >= self.costs.wide_vector_bytes
+
     @cached_property
     def registers(self) -> int:
         """How many vector registers there are."""
-        is_wide = self.vector_bytes >= self.costs.wide_vector_bytes
-        return self.costs.wide_vector_registers if is_wide else self.costs.vector_registers
+        return self.costs.wide_vector_registers if self._is_wide else self.costs.vector_registers
+
+    @cached_property
+    def reserved(self) -> int:
+        """How many of them are needed beside what a step needs."""
+        return self.costs.wide_reserved_registers if self._is_wide else self.costs.reserved_registers
 
     @cached_property
     def needed(self) -> int:
@@ -103,7 +111,7 @@ class StepModel:
     def _constants_in_memory(self) -> float:
         """Which part of the values that never change does not stay in registers."""
         count = sum(self.distinct(a) for _, a in self.sizes.inner if a is not None and self._is_constant(a))
-        room = max(0, self.registers - self.costs.reserved_registers - self.needed)
+        room = max(0, self.registers - self.reserved - self.needed)
         return max(0.0, 1.0 - room / max(count, 1))
 
     def _copy_is_unit(self, plan: CopyPlan, vector: int) -> bool:
@@ -165,11 +173,11 @@ class CycleModel:
         loading = loads / self.costs.loads_per_cycle
         cycles = max(compute, loading, latency) + self.costs.load_overlap * min(compute, loading)
         wide = self.costs.vector_of_several if regs > 1 else 1.0
-        return (cycles + self.costs.loop_step) * wide * self._spill_factor() * self._guard_factor()
+        return (cycles + self.costs.loop_step) * wide * self.spill_factor() * self._guard_factor()
 
-    def _spill_factor(self) -> float:
+    def spill_factor(self) -> float:
         """Return how much slower a step is for values that do not fit into registers."""
-        over = self.step.needed + self.step.costs.reserved_registers - 1 - self.step.registers
+        over = self.step.needed + self.step.reserved - 1 - self.step.registers
         return 1.0 if over <= 0 else self.costs.spill_start + self.costs.spill_per_register * over
 
     def _guard_factor(self) -> float:

@@ -92,7 +92,7 @@ class _Cpu:
         per_result = costs.stored_vector if self.facts.combiner is None else costs.total
         lanes = max(1, min(max(WIDTHS), self.device.vector_bytes // self.sizes.reads.widest))
         computing = (points * self.step.operations / costs.fma_per_cycle + results * per_result) / lanes
-        caches = CacheModel(self.memory, costs, self.device.caches)
+        caches = CacheModel(self.memory, costs, self.device.caches, self.device.ways)
         cycles = max(computing, caches.least_cycles)
         clock = self.device.hertz(costs.least_clock_mhz)
         return costs.launch_seconds + cycles / max(1, self.device.compute_units) / clock
@@ -100,7 +100,7 @@ class _Cpu:
     @property
     def seconds(self) -> float:
         """The expected seconds: the slowest of computation and memory's levels hides most of the others."""
-        caches = CacheModel(self.memory, self.costs, self.device.caches)
+        caches = CacheModel(self.memory, self.costs, self.device.caches, self.device.ways)
         levels = [self._computing, *caches.cycles]
         hidden = self.costs.unhidden_share * (sum(levels) - max(levels))
         return self._seconds(max(levels) + hidden + caches.waits)

@@ -177,6 +177,7 @@ class _Designs:
         steps = {d: n * width if d == v else n for d, n in points.items()}
         first = [*kept[:1], *rest, *kept[1:]]
         last = [*rest, *reversed(kept)]
+        inner = sorted(kept, key=lambda d: (-points[d], -kept.index(d)))
         copied = [a for a, c in zip(self.reads.inputs, inputs, strict=True) if c.memory is Memory.LOCAL and a]
         local, group = [0] * count, [0] * count
         for d in self.kept if copied else ():
@@ -194,7 +195,7 @@ class _Designs:
                     vector=v,
                     width=width,
                     private_order=(*order, *reduced),
-                    unrolled_order=(*reduced, *rest, *reversed(kept)),
+                    unrolled_order=(*reduced, *rest, *inner),
                     inputs=inputs,
                 )
                 yield form

@@ -120,6 +120,7 @@ class MemoryModel:
         if not period or not pieces.apart:
             return footprint
         positions = prod(min(n, period // gcd(distance, period)) for n, distance in pieces.apart)
+        positions = min(positions, period // gcd(period, *(distance for _, distance in pieces.apart)))
         used = min(1.0, positions * max(self.costs.line_bytes, pieces.bytes) / period)
         return footprint / used if footprint / used > capacity else footprint
 
@@ -277,12 +278,14 @@ class MemoryModel:
 class CacheModel:
     """The cycles that the levels of memory behind a CPU's first cache take.
 
-    ``caches``: bytes, from the innermost level outwards; empty where the system does not say.
+    ``caches``: bytes, from the innermost level outwards; ``ways``: lines of a set of each of them; both empty
+    where the system does not say.
     """
 
     memory: MemoryModel
     costs: CpuCosts
     caches: tuple[int, ...]
+    ways: tuple[int, ...] = ()
 
     def _pages(self, item: Traffic, sizes: Sizes) -> float:
         """Return the pages that some points touch of an array."""
@@ -305,7 +308,8 @@ class CacheModel:
         """The bytes of each cache, the rate of what is behind it, its ways."""
         caches = self.caches or self.costs.default_caches
         rates = self.costs.bytes_per_cycle[: len(caches) - 1] + self.costs.bytes_per_cycle[-1:]
-        return list(zip(caches, rates, (*self.costs.ways, *(0 for _ in caches)), strict=False))
+        ways = (self.ways or self.costs.ways)[: len(self.costs.ways)]
+        return list(zip(caches, rates, (*ways, *(0 for _ in caches)), strict=False))
 
     @cached_property
     def _data(self) -> float:
