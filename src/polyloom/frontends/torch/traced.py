@@ -15,7 +15,6 @@ import numpy as np
 from polyloom.frontends.graph.model import BFLOAT16, Graph, GraphTensor, Node
 from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
-from polyloom.frontends.torch.strided import as_views
 from polyloom.ir.types import ElementType
 
 
@@ -37,8 +36,7 @@ def graph_of_traced(
             case "output":
                 reading.results(node.args[0])
             case _ if not _is_item(node):
-                if not reading.strided(node):
-                    reading.node(node)
+                reading.node(node)
     graph = Graph(
         name,
         tuple(rounded(reading.nodes, reading.narrow)),
@@ -94,34 +92,6 @@ class _Reading:
         outputs, types = _results(node)
         attributes = {ARGUMENTS: given, TYPES_OF_RESULTS: types}
         self.nodes.append(Node(node.name, _operation(node.target), tuple(inputs), outputs, attributes))
-
-    def strided(self, node: Any) -> bool:
-        """Add ``as_strided`` where it gives all elements of its operand; tell whether that was done."""
-        if _operation(node.target) != "aten.as_strided.default":
-            return False
-        given = {"storage_offset": None, **_arguments(node)}
-        operand = given["self"].meta["val"]
-        sizes, strides, offset = given["size"], given["stride"], given["storage_offset"]
-        numbers = (*operand.shape, *operand.stride(), *sizes, *strides, operand.storage_offset(), offset or 0)
-        if not all(type(number) is int for number in numbers) or offset not in (
-            None,
-            operand.storage_offset(),
-        ):
-            return False
-        views = as_views(tuple(operand.shape), operand.stride(), tuple(sizes), tuple(strides))
-        if views is None:
-            return False
-        last, (before, shape, back) = _name(given["self"]), views
-        for step, operation, name, value in (
-            ("memory", "aten.permute.default", "dims", before),
-            ("shaped", "aten.view.default", "size", shape),
-            (None, "aten.permute.default", "dims", back),
-        ):
-            result = node.name if step is None else f"{node.name}.{step}"
-            attributes = {ARGUMENTS: {"self": Operand(0), name: value}, TYPES_OF_RESULTS: _results(node)[1]}
-            self.nodes.append(Node(result, operation, (last,), (result,), attributes))
-            last = result
-        return True
 
     def results(self, values: Any) -> None:
         """Add the results of the graph: each has a name of its own."""
