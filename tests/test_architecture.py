@@ -111,7 +111,7 @@ FLOORS = {
         ("inequalities", "order", "reductions"),
         ("host", "integer_values", "rebuild"),
         ("expressions",),
-        ("scalar_functions",),
+        ("conditions", "scalar_functions"),
         ("integers", "naming", "types"),
     ),
     "scop": (
