@@ -58,7 +58,7 @@ class Cluster:
         An exception stands for a worker that failed. Errors: ``cluster-version`` where one has another
         Polyloom.
         """
-        found = self.said(self.alive(), function, *arguments)
+        found: dict[str, Any] = self.client.run(function, *arguments, on_error="return")
         for worker, said in sorted(found.items()):
             if isinstance(said, str) and said != polyloom.__version__:
                 message = f"the worker {worker} has Polyloom {said}, and this is {polyloom.__version__}"

@@ -71,10 +71,10 @@ def gcc_pragma(*, strict: bool, keeps: bool = True) -> str:
     what they begin as (coalescing).
     Vectors that it ``keeps`` for the next iteration (predictive commoning) are more than registers hold.
     """
-    more = ', "fp-contract=off", "no-tree-loop-vectorize"' if strict else ""
-    kept = "" if keeps else '#pragma GCC optimize("no-predictive-commoning")\n'
-    told = '"no-tree-slp-vectorize", "ira-region=all", "no-tree-coalesce-vars"'
-    return f"{kept}#pragma GCC optimize({told}{more})"
+    told = [] if keeps else ['"no-predictive-commoning"']
+    told += ['"no-tree-slp-vectorize", "ira-region=all", "no-tree-coalesce-vars"']
+    told += ['"fp-contract=off", "no-tree-loop-vectorize"'] if strict else []
+    return "\n".join(f"#pragma GCC optimize({each})" for each in told)
 
 
 def carries_values(code: Code) -> bool:
