@@ -7,7 +7,7 @@ Not in the papers. What it saves are the loop's own cycles and the operations of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from polyloom.polyhedra.loops.tree import (
@@ -40,15 +40,21 @@ from polyloom.wafer.pe_program.tree import (
 
 def tightened(code: Code) -> Code:
     """Unroll short loops around instructions, and set addresses that stay the same before the others."""
+    return _with_loops(code, _loop)
+
+
+def _with_loops(code: Code, change: Callable[[For], Code]) -> Code:
+    """Return code with something in place of each loop, inner ones first."""
     result: list[Node] = []
     for node in code:
         match node:
             case For(body=body):
-                result += _loop(replace(node, body=tightened(body)))
+                result += change(replace(node, body=_with_loops(body, change)))
             case If(body=body, otherwise=otherwise):
-                result.append(replace(node, body=tightened(body), otherwise=tightened(otherwise)))
+                inner, other = _with_loops(body, change), _with_loops(otherwise, change)
+                result.append(replace(node, body=inner, otherwise=other))
             case Scope(body=body):
-                result.append(replace(node, body=tightened(body)))
+                result.append(replace(node, body=_with_loops(body, change)))
             case _:
                 result.append(node)
     return tuple(result)
@@ -71,18 +77,7 @@ def partly_unrolled(code: Code) -> Code:
     What a loop does not change of an address is added up before it; an iteration's address is that of the
     first one and a number, which costs no operation of its own.
     """
-    result: list[Node] = []
-    for node in code:
-        match node:
-            case For(body=body):
-                result += _in_part(replace(node, body=partly_unrolled(body)))
-            case If(body=body, otherwise=otherwise):
-                result.append(replace(node, body=partly_unrolled(body), otherwise=partly_unrolled(otherwise)))
-            case Scope(body=body):
-                result.append(replace(node, body=partly_unrolled(body)))
-            case _:
-                result.append(node)
-    return tuple(result)
+    return _with_loops(code, _in_part)
 
 
 def _in_part(loop: For) -> Code:
