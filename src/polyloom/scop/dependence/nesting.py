@@ -8,7 +8,7 @@ import islpy as isl
 
 from polyloom.polyhedra.bounds import greatest_coordinate
 from polyloom.scop.dependence.dependences import maps_of
-from polyloom.scop.model import Scop
+from polyloom.scop.model import Scop, ScopStatement
 
 _DIM = isl.dim_type
 Entries = tuple[int | None, ...]
@@ -71,8 +71,12 @@ def last_position(scop: Scop) -> int:
     return int(greatest_coordinate(isl.Set.from_union_set(scop.schedule.range()), 0).to_python())
 
 
-def direction(scop: Scop, statement: str, k: int) -> int:
-    """Return 1 where the statement's loop number k counts upwards, -1 where it counts downwards."""
-    schedule = next(m for m in maps_of(scop.schedule) if m.get_tuple_name(_DIM.in_) == statement)
+def direction(scop: Scop, statement: ScopStatement, k: int) -> int:
+    """Return 1 where the statement's loop number k counts upwards, -1 where it counts downwards.
+
+    A piece that the schedule of the SCoP does not name has that of the statement it was cut from.
+    """
+    schedules = {m.get_tuple_name(_DIM.in_): m for m in maps_of(scop.schedule)}
+    schedule = next(schedules[name] for name in (statement.name, *statement.origins) if name in schedules)
     values = (aff.get_coefficient_val(_DIM.in_, k) for aff in _affs(schedule))
     return -1 if any(v.is_neg() for v in values) else 1

@@ -50,7 +50,7 @@ def selection_hom(
     update = Update(_OP[found.op], operator, best.value, frozenset())
     shape = shape_of(best, eliminate(domain), update, context, _common(found, neighbours))
     for k in shape.reduced:
-        _check_order(scop, best.name, shape.frame, k)
+        _check_order(scop, best, shape.frame, k)
     inputs = Inputs(shape.frame)
     results = [_result(move, shape, inputs) for move in found.moves]
     combine = tuple(
@@ -99,7 +99,7 @@ def ordered_hom(found: OrderedUpdate, scop: Scop, domain: isl.Set, context: isl.
     """Return an update whose terms combine in their order; of a ``resetting`` one the first value alone."""
     shape = shape_of(found.statement, eliminate(domain), found.update, context)
     for k in shape.reduced:
-        _check_order(scop, found.statement.name, shape.frame, k)
+        _check_order(scop, found.statement, shape.frame, k)
     return hom(found.statement, domain, found.update, context)
 
 
@@ -143,7 +143,7 @@ def running_homs(
     if len(shape.reduced) != 1:
         raise NoHom("a scan has one dimension")
     (dimension,) = shape.reduced
-    _check_order(scop, found.update.name, shape.frame, dimension)
+    _check_order(scop, found.update, shape.frame, dimension)
     scans = [_scan(found.update, reader, shape, update, dimension) for reader in found.readers]
     return (*scans, hom(found.update, domain, update, context))
 
@@ -184,7 +184,7 @@ def recurrence_hom(found: Recurrence, scop: Scop, domain: isl.Set, context: isl.
     statement = found.statement
     shape = shape_of(statement, eliminate(domain), None, context)
     dimension = _coordinate(shape.frame, found.dimension)
-    _check_order(scop, statement.name, shape.frame, dimension)
+    _check_order(scop, statement, shape.frame, dimension)
     _check_from_zero(shape.frame.points, dimension)
     inputs = Inputs(shape.frame)
     places = inputs.positions(statement, read_positions(found.term))
@@ -233,7 +233,7 @@ def _frame_for(frame: Frame, statement: ScopStatement) -> Frame:
     return replace(frame, coordinates=coordinates)
 
 
-def _check_order(scop: Scop, statement: str, frame: Frame, dimension: int) -> None:
+def _check_order(scop: Scop, statement: ScopStatement, frame: Frame, dimension: int) -> None:
     """Make sure that a coordinate grows in the order of the source; raises ``NoHom``."""
     for k in range(frame.coordinates.dim(_DIM.out)):
         moving = frame.coordinates.get_at(k).get_coefficient_val(_DIM.in_, dimension)

@@ -68,7 +68,7 @@ def _is_last_value(scop: Scop, statement: ScopStatement) -> bool:
 
 
 def _replaced(scop: Scop, statement: ScopStatement) -> Scop:
-    upwards = direction(scop, statement.name, 0) > 0
+    upwards = direction(scop, statement, 0) > 0
     nothing = Constant(_PLACE.lowest if upwards else _PLACE.highest, _PLACE)
     place = fresh(f"{statement.target.array}_place", [a.name for a in scop.arrays])
     array = ScopArray(name=place, type=_PLACE, shape=(), origin=Origin.INNER, span=statement.span)

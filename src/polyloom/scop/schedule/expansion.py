@@ -158,7 +158,7 @@ def axis_of(scop: Scop, users: Sequence[ScopStatement], k: int) -> Axis:
     box = straighten(line.intersect_params(scop.context).coalesce(), scop.context)
     first = box.coordinates.get_at(0)
     first = first.set_coefficient_val(_DIM.in_, 0, isl.Val(0)).drop_dims(_DIM.in_, 0, 1)
-    return Axis(k, direction(scop, users[0].name, k), first, least_of(box.extents[0]))
+    return Axis(k, direction(scop, users[0], k), first, least_of(box.extents[0]))
 
 
 def with_axes(access: ScopAccess, name: str, axes: Sequence[Axis]) -> ScopAccess:
