@@ -30,7 +30,7 @@ def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("models", 20),
         ("graphs", 10),
         ("files", 40),
-        ("csl", 200),
+        ("csl", 100),
         ("bent-models", 40),
     ],
 )

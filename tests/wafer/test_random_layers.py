@@ -31,7 +31,7 @@ from samples import LATER
 
 
 @pytest.mark.parametrize(
-    ("start", "count"), [(0, 8), *(pytest.param(start, 16, marks=LATER) for start in range(0, 96, 16))]
+    ("start", "count"), [(0, 8), *(pytest.param(start, 16, marks=LATER) for start in range(0, 96, 32))]
 )
 @pytest.mark.slow
 @pytest.mark.ci
