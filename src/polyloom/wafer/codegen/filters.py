@@ -50,16 +50,20 @@ def _in_rounds(
     if not same_rounds([kept, every], depth):
         return None
     names, (mine, all_of_it) = within_rounds([kept, every], depth)
-    others, pairs = all_of_it.subtract(mine), isl.Map.from_domain_and_range(all_of_it, mine)
-    space = all_of_it.get_space()
-    before = others.intersect(pairs.intersect(isl.Map.lex_lt(space)).domain())
-    after = others.intersect(pairs.intersect(isl.Map.lex_gt(space)).domain())
+    others = all_of_it.subtract(mine)
+    before = _beside(others, mine.lexmax(), isl.Map.lex_lt(all_of_it.get_space()))
+    after = _beside(others, mine.lexmin(), isl.Map.lex_gt(all_of_it.get_space()))
     if not before.is_disjoint(after):
         return None
     rounds = all_of_it.params()
     counts = [_count(builder, part, rounds, names) for part in (before, mine, all_of_it)]
     skip, keep, period = counts
     return None if skip is None or keep is None or period is None else (skip, keep, period)
+
+
+def _beside(others: isl.Set, end: isl.Set, order: isl.Map) -> isl.Set:
+    """Return the elements that lie before, or behind, one end of another set: one point for each PE."""
+    return order.intersect_domain(others).intersect_range(end).domain()
 
 
 def _count(
