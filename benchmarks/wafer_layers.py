@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from automatic_map import what_is_given
 from corpus import inputs_of, mistakes, together
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair.lower import lower
 from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir.program import Program
-from polyloom.pipeline import analyse_layer, compile_layer
+from polyloom.pipeline import analyse_layer, compile_layer, complete_mapping
 from polyloom.wafer.dataflow.tasks import possible_drivers
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.mapping.mapping import Mapping
@@ -31,6 +32,8 @@ from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.simd.decision import SimdOptions
 from polyloom.wafer.simulation.lower_bound import limit_of
 from polyloom.wafer.simulation.run import simulate_program
+from polyloom.workers.crew import Crew
+from polyloom.workers.local import crew_of
 
 RESULTS = Path(__file__).with_suffix(".json")
 
@@ -53,6 +56,9 @@ class Row:
     ``limit`` and ``last_limit``: the lower bounds of both, ``single``: that of ``chosen`` as commit 0d3fa25
     had it, with an element in each wavelet; ``busy``: the fraction of the cycles in which the busiest PE
     works; ``link``: in which the busiest link does. ``zeros``: of a sparse stream, in percent.
+    ``automatic``: cycles with a map that the compiler chooses for the same rectangle and the same streams,
+    ``automatic_limit``: the lower bound of that one, ``automatic_busy``: the fraction as ``busy``;
+    None where that was not measured.
     """
 
     layer: str
@@ -69,6 +75,9 @@ class Row:
     busy: float
     link: float
     drivers: str
+    automatic: int | None = None
+    automatic_limit: int | None = None
+    automatic_busy: float | None = None
 
 
 def _convolution(name: str, size: str, pes: tuple[int, int], tiles: tuple[int, int, int, int, int]) -> Case:
@@ -268,7 +277,7 @@ def cases() -> Iterator[Case]:
 
 
 def measured(case: Case, zeros: int | None) -> Row:
-    """Compile and simulate a layer in both ways."""
+    """Compile and simulate a layer in both ways under the map that was written by hand."""
     program = lower(parse(Source(f"{case.name}.lair", case.layer)), None, {})
     text = case.map if zeros is None else f"{case.map}sparse: {case.sparse}\n"
     mapping = read_mapping(Source(f"{case.name}.map", text), program)
@@ -292,6 +301,17 @@ def measured(case: Case, zeros: int | None) -> Row:
         link=link,
         drivers=drivers,
     )
+
+
+def chosen(case: Case, zeros: int | None, crew: Crew) -> dict[str, Any]:
+    """Compile and simulate a layer under the map that the compiler chooses; return those fields of a row."""
+    program = lower(parse(Source(f"{case.name}.lair", case.layer)), None, {})
+    text = case.map if zeros is None else f"{case.map}sparse: {case.sparse}\n"
+    given = what_is_given(read_mapping(Source(f"{case.name}.map", text), program))
+    choice = complete_mapping(Source("<what is given>", given), program, load_machine("cs2"), crew=crew)
+    print(choice.text, flush=True)
+    cycles, limit, _, _, busy, *_ = _simulated(program, choice.mapping, zeros)
+    return {"automatic": cycles, "automatic_limit": limit, "automatic_busy": busy}
 
 
 def _defaults(program: Program, mapping: Mapping) -> dict[str, str | None]:
@@ -321,6 +341,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     titles = [
         *("layer", "size", "PEs", "memory", "zeros", "a stream drives", "chosen", "gain", "limit"),
         *("chosen / limit", "single limit", "chosen / single", "busiest PE", "busiest link"),
+        *("chosen map", "/ by hand", "/ its limit", "its busiest PE"),
     ]
     lines = [f"| {' | '.join(titles)} |", f"|---|---|{'---:|' * (len(titles) - 2)}"]
     for row in rows:
@@ -339,9 +360,18 @@ def table(rows: list[dict[str, Any]]) -> str:
             f"{row['chosen'] / row.get('single', row['limit']):.2f}",
             f"{row['busy']:.0%}",
             f"{row['link']:.0%}",
+            *_of_chosen_map(row),
         ]
         lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
     return "\n".join(lines)
+
+
+def _of_chosen_map(row: dict[str, Any]) -> list[str]:
+    cycles = row.get("automatic")
+    if cycles is None:
+        return [""] * 4
+    by_hand, by_limit = cycles / row["chosen"], cycles / row["automatic_limit"]
+    return [f"{cycles:,}", f"{by_hand:.2f}", f"{by_limit:.2f}", f"{row['automatic_busy']:.0%}"]
 
 
 def read_results() -> list[dict[str, Any]]:
@@ -368,8 +398,19 @@ def _keep(row: Row) -> None:
 @click.option("--first", is_flag=True, help="Only the smaller size of each layer.")
 @click.option("--dense", is_flag=True, help="No sparse streams.")
 @click.option("--old", is_flag=True, help="Only rows with a star in docs/cycles.md, or not there.")
+@click.option("--maps", is_flag=True, help="Chosen maps, beside rows that are there.")
+@click.option("--jobs", default=1, show_default=True, help="Maps that are compared at a time.")
 @click.option("--update", is_flag=True, help="Keep what was measured.")
-def main(names: tuple[str, ...], first: bool, dense: bool, old: bool, update: bool) -> None:
+def main(
+    names: tuple[str, ...], first: bool, dense: bool, old: bool, maps: bool, jobs: int, update: bool
+) -> None:
+    with crew_of(jobs) as crew:
+        _run(names, first, dense, old, maps, update, crew)
+
+
+def _run(
+    names: tuple[str, ...], first: bool, dense: bool, old: bool, maps: bool, update: bool, crew: Crew
+) -> None:
     seen: set[str] = set()
     known = {(r["layer"], r["size"], r["zeros"]) for r in read_results() if "single" in r}
     for case in cases():
@@ -380,10 +421,19 @@ def main(names: tuple[str, ...], first: bool, dense: bool, old: bool, update: bo
         for zeros in (None, 0, 50, 90) if case.sparse and not dense else (None,):
             if old and (case.name, case.size, zeros) in known:
                 continue
-            row = measured(case, zeros)
+            row = _with_chosen_map(case, zeros, crew) if maps else measured(case, zeros)
             print(row, flush=True)
             if update:
                 _keep(row)
+
+
+def _with_chosen_map(case: Case, zeros: int | None, crew: Crew) -> Row:
+    """Return a known row, or one measured now, with the map that the compiler chooses."""
+    known = (
+        r for r in read_results() if (r["layer"], r["size"], r["zeros"]) == (case.name, case.size, zeros)
+    )
+    row = next((Row(**r) for r in known if "single" in r), None) or measured(case, zeros)
+    return replace(row, **chosen(case, zeros, crew))
 
 
 if __name__ == "__main__":
