@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import abc
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from polyloom.wafer.placement.candidates import Candidate, Pricers, SearchOption
 from polyloom.wafer.placement.choose import Choice, complete
 from polyloom.wafer.placement.cost.model import estimated_cycles
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
-from polyloom.wafer.simd.decide import in_better_order, vectorise
+from polyloom.wafer.simd.decide import in_better_order, undecided, vectorise
 from polyloom.wafer.simd.decision import (
     SimdAnalysis,
     SimdMode,
@@ -63,7 +63,7 @@ def analyse_layer(
         program,
         mapping,
         lambda changed: _analysed(program, changed, options, reduction),
-        lambda found: estimated_cycles(compile_program(found, options.machine)),
+        _cycles,
     )
     return replace(analysis, drivers=compared)
 
@@ -83,9 +83,12 @@ def _analysed(
     with naming("the order of the reductions"):
         graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
     arrays = allocate(graph)
+    found = tuple(_undecided(task, arrays, options, graph) for task in graph.compute)
 
-    def analysis(transposable: bool) -> LayerAnalysis:
-        simd = tuple(_vectorised(task, arrays, options, graph, transposable) for task in graph.compute)
+    def decided(transposable: bool) -> tuple[SimdAnalysis, ...]:
+        return tuple(_vectorised(each, arrays, options, transposable) for each in found)
+
+    def analysis(simd: tuple[SimdAnalysis, ...]) -> LayerAnalysis:
         with naming("how arrays lie in the PEs' memory"):
             fabric = tuple(fabric_uses(graph, arrays, options, grid.width * grid.height))
             laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options, fabric)
@@ -107,36 +110,45 @@ def _analysed(
             extension_remarks=used,
         )
 
-    plain = analysis(transposable=False)
+    plain = decided(transposable=False)
     searched = any(
-        a.steps or a.strategy is Strategy.NONE or in_better_order(a, arrays, options) is not a
-        for a in plain.simd
+        a.steps or a.strategy is Strategy.NONE or in_better_order(a, arrays, options) is not a for a in plain
     )
     if not searched or options.mode is not SimdMode.AUTO or not options.has(Extension.TRANSPOSED_ARRAYS):
-        return plain
-    other = analysis(transposable=True)
-    if all(a.done_like(b) for a, b in zip(plain.simd, other.simd, strict=True)):
-        return plain
-    return min(plain, other, key=_price)
+        return analysis(plain)
+    other = decided(transposable=True)
+    if all(a.done_like(b) for a, b in zip(plain, other, strict=True)):
+        return analysis(plain)
+    return min(analysis(plain), analysis(other), key=_price)
 
 
 def _price(analysis: LayerAnalysis) -> float:
     """Return the estimated cycles of an invocation; infinite where the layer is refused."""
     try:
-        return estimated_cycles(compile_program(analysis, analysis.options.machine))
+        return _cycles(analysis)
     except PolyloomError:
         return inf
 
 
-def _vectorised(
-    task: ComputeTask,
-    arrays: abc.Mapping[str, LocalArray],
-    options: SimdOptions,
-    graph: TaskGraph,
-    transposable: bool,
+@lru_cache(maxsize=4)
+def _cycles(analysis: LayerAnalysis) -> float:
+    """Return the estimated cycles; callers ask again for what ``_analysed`` has compared."""
+    return estimated_cycles(compile_program(analysis, analysis.options.machine))
+
+
+def _undecided(
+    task: ComputeTask, arrays: abc.Mapping[str, LocalArray], options: SimdOptions, graph: TaskGraph
 ) -> SimdAnalysis:
     with refusing(f"the SIMD instructions of `{task.statement.name}`", _STATEMENT, task.statement.span):
-        return vectorise(task, arrays, options, whole_stream(task, graph), transposable=transposable)
+        return undecided(task, arrays, options, whole_stream(task, graph))
+
+
+def _vectorised(
+    found: SimdAnalysis, arrays: abc.Mapping[str, LocalArray], options: SimdOptions, transposable: bool
+) -> SimdAnalysis:
+    statement = found.task.statement
+    with refusing(f"the SIMD instructions of `{statement.name}`", _STATEMENT, statement.span):
+        return vectorise(found, arrays, options, transposable=transposable)
 
 
 _STATEMENT = 100_000_000
@@ -171,8 +183,7 @@ def _candidate(task: tuple[Program, Machine, Wanted]) -> Candidate:
 
 
 def _estimated(program: Program, mapping: Mapping, machine: Machine) -> float:
-    analysis = _analysed(program, mapping, SimdOptions(machine=machine))
-    return estimated_cycles(compile_program(analysis, machine))
+    return _cycles(_analysed(program, mapping, SimdOptions(machine=machine)))
 
 
 def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:

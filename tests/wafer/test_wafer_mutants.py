@@ -23,7 +23,13 @@ from polyloom.wafer.machine import descriptor_nests, instruction_selection
 from polyloom.wafer.pe_program.tree import Block, If
 from polyloom.wafer.program import precedence, role_program
 from polyloom.wafer.routing import all_routes
-from polyloom.wafer.simd import domain, extended_strategies, instruction_sequences, paper_strategies
+from polyloom.wafer.simd import (
+    domain,
+    extended_strategies,
+    instruction_options,
+    instruction_sequences,
+    paper_strategies,
+)
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode
 from polyloom.wafer.simulation.run import simulate_program
 
@@ -269,9 +275,17 @@ def test_a_wrong_compiler_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPa
     assert fault_of(mutant.layer, mutant.mode, mutant.invocations, mutant.density) == ""
 
 
+def forget_instructions() -> None:
+    instruction_options._options.cache_clear()
+    instruction_sequences._selected.cache_clear()
+
+
 def test_a_lost_instruction_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = next(known for known in layers() if known.name == FF)
     monkeypatch.setattr(paper_strategies, "match_instruction", lambda *_: None)
-    monkeypatch.setattr(instruction_sequences, "instructions", tuple)
-    found = strategies_of(layer.compile(SimdMode.AUTO))
+    with monkeypatch.context() as patch:
+        patch.setattr(instruction_options, "instructions", tuple)
+        forget_instructions()
+        found = strategies_of(layer.compile(SimdMode.AUTO))
+    forget_instructions()
     assert found == "-" != wanted_strategies()[FF][SimdMode.AUTO]

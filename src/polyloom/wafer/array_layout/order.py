@@ -224,13 +224,13 @@ class Use:
         order = self.analysis.order or tuple(range(len(self.extents)))
         live = [k for k in order if self.extents[k] > 1]
         operands = (o for o in self.analysis.operands if o.tensor in group)
-        wanted = (arrays[o.tensor].contiguous_along(o.compressed, live[-1]).order for o in operands if live)
+        wanted = (arrays[o.tensor].contiguous_along(o.columns, live[-1]).order for o in operands if live)
         return next((found for found in wanted if found), ())
 
     def shape(self, arrays: Mapping[str, LocalArray]) -> Shape:
         """Return the nest in its order, run through forwards."""
         order = self.analysis.order or tuple(range(len(self.extents)))
-        strides = {o.position: arrays[o.tensor].flat_strides(o.compressed) for o in self.analysis.operands}
+        strides = {o.position: arrays[o.tensor].strides_along(o.columns) for o in self.analysis.operands}
         moved = {position: tuple(flat[k] for k in order) for position, flat in strides.items()}
         return Shape(tuple(self.extents[k] for k in order), moved)
 

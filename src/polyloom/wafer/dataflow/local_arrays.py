@@ -22,6 +22,15 @@ from polyloom.wafer.dataflow.tasks import TaskGraph
 
 _DIM = isl.dim_type
 
+Columns = tuple[tuple[int, ...], ...]
+"""For each dimension of a nest, by how much each index of an access changes from one point to the next."""
+
+
+def columns_of(access: isl.MultiAff) -> Columns:
+    """Return the columns of an access."""
+    rows = coefficients(access)
+    return tuple(tuple(row[d] for row in rows) for d in range(access.dim(_DIM.in_)))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LocalArray:
@@ -129,16 +138,20 @@ class LocalArray:
 
         ``access``: to the tensor.
         """
-        rows = coefficients(access)
-        nest = range(access.dim(_DIM.in_))
-        return tuple(sum(row[d] * s for row, s in zip(rows, self.signed_strides, strict=True)) for d in nest)
+        return self.strides_along(columns_of(access))
 
-    def contiguous_along(self, access: isl.MultiAff, dimension: int) -> LocalArray:
+    def strides_along(self, columns: Columns) -> tuple[int, ...]:
+        """Return the same for the ``columns_of`` an access."""
+        strides = self.signed_strides
+        return tuple(sum(c * s for c, s in zip(column, strides, strict=True)) for column in columns)
+
+    def contiguous_along(self, columns: Columns, dimension: int) -> LocalArray:
         """Return the array in the order in which its elements follow each other along a nest's dimension.
 
-        ``access``: to the tensor. Unchanged where one dimension of the tensor alone does not vary with it.
+        ``columns``: of the access to the tensor. Unchanged where one dimension of the tensor alone does not
+        vary with it.
         """
-        varying = [k for k, row in enumerate(coefficients(access)) if row[dimension]]
+        varying = [k for k, step in enumerate(columns[dimension]) if step]
         if len(varying) != 1 or varying[0] == self.dimensions[-1]:
             return self
         others = (k for k in range(len(self.extent)) if k != varying[0])

@@ -19,7 +19,7 @@ from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.scalar_c import scalar_operations
 from polyloom.wafer.machine.temporaries import as_word
 
-_ADDRESS = 2
+ADDRESS_OPERATIONS = 2
 """Operations that the address of an element in a loop takes, about: it has one or two varying subscripts."""
 
 _FULL = 1 << 20
@@ -58,6 +58,12 @@ class Shape:
             return self.strides.get(position, dense_strides(self.sizes))
         return tuple(word.words * stride for stride in self.of(word.position))
 
+    def live(self) -> tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]]:
+        """Return the sizes and strides of the dimensions of more than one point: the others cost nothing."""
+        kept = [k for k, size in enumerate(self.sizes) if size != 1]
+        rows = ((position, tuple(row[k] for k in kept)) for position, row in sorted(self.strides.items()))
+        return tuple(self.sizes[k] for k in kept), tuple(rows)
+
     def backward_dimensions(self) -> frozenset[int]:
         """Return the dimensions in which some operand runs backwards and none forwards.
 
@@ -76,7 +82,7 @@ class Shape:
         }
         return Shape(self.sizes, strides)
 
-    @property
+    @cached_property
     def is_one_to_one(self) -> bool:
         """Whether no two points write one element, as far as the strides tell."""
         pairs = zip(self.sizes, self.of(ACCUMULATOR), strict=True)
@@ -143,7 +149,7 @@ def evaluation_cycles(machine: Machine, expression: Expression) -> int:
 def own_cycles(machine: Machine, expression: Expression) -> int:
     """Return what an expression's own operation costs, its operands being at hand; a read is a load."""
     if isinstance(expression, Read):
-        return machine.scalar_load + _ADDRESS * machine.scalar_operation
+        return machine.scalar_load + ADDRESS_OPERATIONS * machine.scalar_operation
     if isinstance(expression, Binary) and expression.op is BinaryOp.MULTIPLY:
         return machine.scalar_multiplication
     if isinstance(expression, Constant):
@@ -155,7 +161,7 @@ def own_cycles(machine: Machine, expression: Expression) -> int:
 
 def store_cycles(machine: Machine) -> int:
     """Return what storing an element in a loop costs."""
-    return machine.scalar_store + _ADDRESS * machine.scalar_operation
+    return machine.scalar_store + ADDRESS_OPERATIONS * machine.scalar_operation
 
 
 def move_cycles(machine: Machine) -> int:

@@ -75,6 +75,10 @@ class Machine:
     fitted_to: Mapping[str, tuple[str, ...]] = field(repr=False)
     """The measurements that a number was set from, as `benchmarks/machine_validation.py` calls them."""
 
+    def __hash__(self) -> int:
+        """Machines of one name are compared in full."""
+        return hash(self.name)
+
     def __post_init__(self) -> None:
         """Refuse what the rules do not allow: every way takes a cycle, every buffer holds a wavelet."""
         positive = (

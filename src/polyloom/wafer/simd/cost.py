@@ -53,7 +53,7 @@ def single_instance_cycles(analysis: SimdAnalysis, arrays: Arrays, machine: Mach
 def nest_shape(analysis: SimdAnalysis, arrays: Arrays, sizes: isl.Set) -> Shape:
     """Return the nest of one run, of the largest sizes, as the engine sees it."""
     extents = tuple(high for _, high in integer_bounds(sizes))
-    strides = {o.position: arrays[o.tensor].flat_strides(o.compressed) for o in analysis.operands}
+    strides = {o.position: arrays[o.tensor].strides_along(o.columns) for o in analysis.operands}
     return Shape(extents, strides)
 
 

@@ -27,7 +27,13 @@ from polyloom.polyhedra.loops.generate import Number
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.tasks import ComputeTask
 from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS, jointly_coalesced
-from polyloom.wafer.machine.instruction_cost import Shape, move_cycles, unrolled_copies
+from polyloom.wafer.machine.instruction_cost import (
+    ADDRESS_OPERATIONS,
+    MOST_UNROLLED,
+    Shape,
+    move_cycles,
+    unrolled_copies,
+)
 from polyloom.wafer.machine.instruction_selection import Match, work_at_point
 from polyloom.wafer.machine.options import Effect, Extension
 from polyloom.wafer.simd.decision import (
@@ -44,7 +50,7 @@ from polyloom.wafer.simd.decision import (
 from polyloom.wafer.simd.extended_strategies import improve
 from polyloom.wafer.simd.instruction_sequences import Plan, loop_cycles, select
 from polyloom.wafer.simd.paper_strategies import analyse, choose_strategy
-from polyloom.wafer.simd.steps import Step, temporaries_of
+from polyloom.wafer.simd.steps import Step, memory_positions, temporaries_of
 from polyloom.wafer.simd.whole_stream import WholeStream
 
 _DIM = isl.dim_type
@@ -68,27 +74,36 @@ _MOST_ANALYSED = 4
 """Candidates that are analysed in full, the cheapest first."""
 
 
-def vectorise(
+def undecided(
     task: ComputeTask,
     arrays: Mapping[str, LocalArray],
     options: SimdOptions,
     whole: WholeStream | None = None,
+) -> SimdAnalysis:
+    """Return what the paper's strategies and their extensions find for a task, as the arrays are."""
+    return improve(analyse(task, arrays, options, whole), arrays, options)
+
+
+def vectorise(
+    found: SimdAnalysis,
+    arrays: Mapping[str, LocalArray],
+    options: SimdOptions,
     *,
     transposable: bool = False,
 ) -> SimdAnalysis:
     """Return how a task is done: one instruction where that is possible, else what costs least.
 
-    A forced mode that fails by the shape of the instances gives loops, as it says. ``transposable``: arrays
-    are taken to be in the order that suits each nest, which the layout of arrays then has to bring about.
+    ``found``: as of ``undecided``. A forced mode that fails by the shape of the instances gives loops, as it
+    says. ``transposable``: arrays are taken to be in the order that suits each nest, which the layout of
+    arrays then has to bring about.
     """
-    found = improve(analyse(task, arrays, options, whole), arrays, options)
     if found.strategy is not Strategy.NONE or options.mode is SimdMode.OFF:
         return in_better_order(found, arrays, options) if transposable else found
     forced = options.mode is not SimdMode.AUTO and found.match is not None
     if forced or not all(is_linear(o.local) for o in found.operands):
         return found
     search = _Search(found, arrays, options, transposable)
-    splits = sorted(search.splits(), key=lambda split: split.cycles)
+    splits = sorted(search.splits(), key=lambda split: split.whole)
     ordered = [split for split in splits[:_MOST_ORDERED] if search.keeps_order(split)]
     attempts = ((split, search.analysed(split)) for split in ordered[:_MOST_ANALYSED])
     cost, best = next(((s.cycles, a) for s, a in attempts if a is not None), (search.loops(), found))
@@ -135,11 +150,20 @@ _ANOTHER_ORDER = "the dimensions are in another order"
 
 @dataclass(frozen=True)
 class _Split:
-    """``outer``: dimensions of the compressed nest that are loops; ``inner``: the others, in order."""
+    """``outer``: dimensions of the compressed nest that are loops; ``inner``: the others, in order.
+
+    ``cycles``: of a run; ``setup``: of what is done once before.
+    """
 
     outer: tuple[int, ...]
     inner: tuple[int, ...]
     cycles: int
+    setup: int
+
+    @property
+    def whole(self) -> int:
+        """The cycles of a run alone and of what is done before it."""
+        return self.cycles + self.setup
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +203,7 @@ class _Search:
     def _strides(self) -> tuple[tuple[int, ...], ...]:
         """The strides of each operand in its local array, in the dimensions of the nest."""
         operands = self.analysis.operands
-        return tuple(self.arrays[o.tensor].flat_strides(o.compressed) for o in operands)
+        return tuple(self.arrays[o.tensor].strides_along(o.columns) for o in operands)
 
     def _split_cost(
         self, outer: tuple[int, ...], inner: tuple[int, ...], extents: Sequence[int]
@@ -189,25 +213,50 @@ class _Search:
         if plan is None:
             return None
         runs = prod(extents[k] for k in outer)
-        around = self._around(outer, extents, self._fixed(self.analysis, shape), len(plan.steps))
-        return _Split(outer, inner, runs * plan.cycles + around)
+        fixed = self._fixed(self.analysis, shape)
+        around = self._around(outer, extents, fixed, len(plan.steps))
+        return _Split(outer, inner, runs * plan.cycles + around, self._setup(plan, shape, outer, fixed))
+
+    def _setup(self, plan: Plan, shape: Shape, outer: tuple[int, ...], fixed: frozenset[int]) -> int:
+        """Return what descriptors cost that are loaded before, and addresses that loops do not change.
+
+        What is summed is set to zero before, but where one instruction's first run can begin the sum. A task
+        of a stream runs for each element, beside which all that is little.
+        """
+        if self.analysis.task.stream is not None:
+            return 0
+        positions = memory_positions(plan.steps) - scalar_reads(self.analysis.task) - fixed
+        operands = zip(self.analysis.operands, self._strides, strict=True)
+        moving = {o.position for o, strides in operands if any(strides[k] for k in outer)}
+        machine = self.options.machine
+        before = len(positions) * machine.configure + len(positions - moving) * machine.set_base_address
+        begins = len(plan.steps) == 1 and shape.is_one_to_one and self.options.has(Extension.FIRST_TERMS)
+        sums = self.analysis.task.statement.reduction.operator is not None and not begins
+        return before + sums * (machine.configure + machine.set_base_address + machine.simd_launch)
 
     def _around(
         self, outer: tuple[int, ...], extents: Sequence[int], fixed: frozenset[int], instructions: int
     ) -> int:
-        """Return what loops cost beside the instructions in them, the innermost ones being unrolled."""
+        """Return what loops cost beside the instructions in them, the innermost ones being unrolled.
+
+        Where all of them are, addresses are numbers, those of the scalars too, which a plan counts in full.
+        """
         machine, total, runs = self.options.machine, 0.0, 1
         scalars = scalar_reads(self.analysis.task) | fixed
         strides = [
             self._strides[n] for n, o in enumerate(self.analysis.operands) if o.position not in scalars
         ]
+        straight = prod(extents[k] for k in outer) * instructions <= MOST_UNROLLED
+        move = machine.set_base_address if straight else move_cycles(machine)
         for depth, k in enumerate(outer):
             runs *= extents[k]
             innermost = depth == len(outer) - 1
             copies = unrolled_copies(extents[k], instructions) if innermost else 1
             here = [s for s in strides if s[k] and not any(s[inner] for inner in outer[depth + 1 :])]
-            total += runs * (machine.loop_iteration / copies + len(here) * move_cycles(machine))
-        return round(total)
+            iteration = 0 if straight else machine.loop_iteration / copies
+            total += runs * (iteration + len(here) * move)
+        known = len(fixed) * ADDRESS_OPERATIONS * machine.scalar_operation if straight and outer else 0
+        return round(total - runs * known)
 
     def _loops_alone(self, analysis: SimdAnalysis, extents: Sequence[int]) -> int:
         shape = _shape(analysis, self.arrays, extents, range(len(extents)), transposable=False)
@@ -350,8 +399,8 @@ def _shape(
     for operand in analysis.operands:
         array = arrays[operand.tensor]
         if transposable and live:
-            array = array.contiguous_along(operand.compressed, live[-1])
-        flat = array.flat_strides(operand.compressed)
+            array = array.contiguous_along(operand.columns, live[-1])
+        flat = array.strides_along(operand.columns)
         strides[operand.position] = tuple(flat[k] for k in dims)
     return Shape(tuple(extents[k] for k in dims), strides)
 

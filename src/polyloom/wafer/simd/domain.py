@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import islpy as isl
 
@@ -22,7 +23,7 @@ from polyloom.polyhedra.bounds import (
 from polyloom.polyhedra.box_hull import BoxHull, box_hull
 from polyloom.polyhedra.enumeration import SizeEnumeration, enumerate_sizes
 from polyloom.polyhedra.functions import as_function, compose
-from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.dataflow.local_arrays import Columns, LocalArray, columns_of
 from polyloom.wafer.dataflow.tasks import ComputeTask
 from polyloom.wafer.machine.instruction_selection import ACCUMULATOR
 
@@ -47,6 +48,11 @@ class Operand:
     access: isl.MultiAff
     compressed: isl.MultiAff
     local: isl.MultiAff
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Of ``compressed``: asked for again for each layout of an array and each order of a nest."""
+        return columns_of(self.compressed)
 
 
 @dataclass(frozen=True, eq=False)

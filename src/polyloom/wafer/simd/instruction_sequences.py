@@ -12,17 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from polyloom.ir.expressions import (
     Binary,
-    BinaryOp,
     Compare,
-    Constant,
     Expression,
     Read,
     Unary,
     children,
-    walk,
 )
 from polyloom.ir.types import ElementType
 from polyloom.wafer.machine.instruction_cost import (
@@ -34,20 +32,21 @@ from polyloom.wafer.machine.instruction_cost import (
 )
 from polyloom.wafer.machine.instruction_selection import (
     ACCUMULATOR,
-    bindings,
     is_memory,
     is_scalar,
-    spellings,
 )
-from polyloom.wafer.machine.instructions import Instruction, instruction, instructions, move_instruction
+from polyloom.wafer.machine.instructions import Instruction, instruction, move_instruction
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.temporaries import FIRST_TEMPORARY, word_of
+from polyloom.wafer.simd.instruction_options import (
+    InstructionOption,
+    instruction_options,
+    literals,
+    reads_old_value,
+)
 from polyloom.wafer.simd.steps import Step, replaced, temporaries_of, with_few_temporaries
 from polyloom.wafer.vector_functions.elementary import error_ulps, vector_function
 from polyloom.wafer.vector_functions.sequences import Operation, Value, VectorFunction
-
-_INVERSE_ULPS = 1.5
-"""Of a quotient as a product with the divisor's inverse: both round, and the first by up to an ulp."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,27 @@ def select(
 
     ``Read(-1) + Read(0) * Read(1)``, no scalars: ``t = fmulh(0, 1); -1 = faddh(-1, t)``.
     """
-    cover = _Cover(scalars, shape, machine, approximate)
-    ordered = tuple(cover.emit(work, ACCUMULATOR))
+    sizes, strides = shape.live()
+    return _selected(_Question(work, literals(work), scalars, sizes, strides, machine, approximate))
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What ``select`` is asked. ``literals``: equal constants may have other bits, as 0.0 and -0.0."""
+
+    work: Expression
+    literals: tuple[str, ...]
+    scalars: frozenset[int]
+    sizes: tuple[int, ...]
+    strides: tuple[tuple[int, tuple[int, ...]], ...]
+    machine: Machine
+    approximate: bool
+
+
+@lru_cache(maxsize=4096)
+def _selected(asked: _Question) -> Plan:
+    cover = _Cover(asked.scalars, Shape(asked.sizes, dict(asked.strides)), asked.machine, asked.approximate)
+    ordered = tuple(cover.emit(asked.work, ACCUMULATOR))
     steps = with_few_temporaries(ordered)
     cycles = sum(cover.step_cycles(step) for step in ordered)
     return Plan(steps, cycles, tuple(dict.fromkeys(cover.inexact)))
@@ -183,24 +201,9 @@ class _Cover:
         return self._instruction_cycles(step.instruction, step.target, step.operands)
 
     def _instructions(self, node: Expression) -> Iterator[_Choice]:
-        for spelled, error in self._spellings(node):
-            for entry in instructions():
-                if entry.destination is not spelled.type:
-                    continue
-                for found in bindings(entry.body, spelled):
-                    operands = tuple(found[k] for k in range(len(entry.sources)))
-                    itself = node in operands and not is_memory(node, self.scalars)
-                    if not itself and self._legal(entry, operands):
-                        yield self._instruction(entry, operands, error)
-
-    def _spellings(self, node: Expression) -> Iterator[tuple[Expression, str]]:
-        """Yield other forms of a node, with their errors where bits differ: those of a scalar divisor."""
-        yield from ((spelled, "") for spelled in spellings(node))
-        match node:
-            case Binary(op=BinaryOp.DIVIDE, left=a, right=b) if self.approximate and node.type.is_float:
-                if self._is_scalar(b) and not self._is_scalar(a):
-                    error = f"/ by a product with the inverse: {_INVERSE_ULPS} ulps of {node.type.value}"
-                    yield Binary(BinaryOp.MULTIPLY, a, _inverse(b)), error
+        for option in instruction_options(node, self.scalars, approximate=self.approximate):
+            if not option.tied or self.shape.is_one_to_one:
+                yield self._instruction(option)
 
     def _functions(self, node: Expression) -> Iterator[_Choice]:
         """Yield the sequence that computes a function of whole arrays."""
@@ -232,22 +235,16 @@ class _Cover:
         entry = instruction(operation.instruction)
         return instruction_cycles(self.machine, entry, self.shape, place(operation.target), sources)
 
-    def _legal(self, entry: Instruction, operands: tuple[Expression, ...]) -> bool:
-        """Whether scalars stand where they may, and the old value is read by this instruction itself."""
-        if all(self._is_scalar(operand) for operand in operands) and len(operands) > 1:
-            return False
-        for k, operand in enumerate(operands):
-            if k in entry.scalar_only and not self._is_scalar(operand):
-                return False
-            if not is_memory(operand, self.scalars) and self._is_tied(operand):
-                return False
-        return True
-
-    def _instruction(self, entry: Instruction, operands: tuple[Expression, ...], error: str) -> _Choice:
-        kept = tuple(o for o in operands if not self._is_scalar(o) and not is_memory(o, self.scalars))
-        cycles = self._instruction_cycles(entry, ACCUMULATOR, operands)
-        cycles += sum(self.choice(inner).cycles for inner in dict.fromkeys(kept))
-        return _Choice(cycles=cycles, instruction=entry, operands=operands, kept=kept, error=error)
+    def _instruction(self, option: InstructionOption) -> _Choice:
+        cycles = self._instruction_cycles(option.instruction, ACCUMULATOR, option.operands)
+        cycles += sum(self.choice(inner).cycles for inner in dict.fromkeys(option.kept))
+        return _Choice(
+            cycles=cycles,
+            instruction=option.instruction,
+            operands=option.operands,
+            kept=option.kept,
+            error=option.error,
+        )
 
     def _instruction_cycles(self, entry: Instruction, target: int, operands: tuple[Expression, ...]) -> int:
         sources: list[int | None] = []
@@ -303,13 +300,4 @@ class _Cover:
 
     def _is_tied(self, expression: Expression) -> bool:
         """Whether it must be evaluated by the step that writes: other points write the element it reads."""
-        reads = any(isinstance(node, Read) and node.position == ACCUMULATOR for node in walk(expression))
-        return reads and not self.shape.is_one_to_one
-
-
-def _inverse(divisor: Expression) -> Expression:
-    """Return 1 / divisor; of a number, the number."""
-    kind = divisor.type
-    if isinstance(divisor, Constant) and (value := float(kind.dtype.type(divisor.value))):
-        return Constant(1 / value, kind)
-    return Binary(BinaryOp.DIVIDE, Constant(1.0, kind), divisor)
+        return reads_old_value(expression) and not self.shape.is_one_to_one

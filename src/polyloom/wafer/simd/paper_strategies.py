@@ -161,7 +161,7 @@ def _depth(
     fixed = [Number(high) if low == high else Name("size") for low, high in bounds]
     if not options.has(Extension.COALESCING):
         return sum(size != Number(1) for size in fixed)
-    strides = [arrays[o.tensor].flat_strides(o.compressed) for o in analysis.operands]
+    strides = [arrays[o.tensor].strides_along(o.columns) for o in analysis.operands]
     return len(jointly_coalesced(fixed, strides)[0])
 
 

@@ -50,6 +50,14 @@ def temporaries_of(steps: Sequence[Step]) -> dict[int, ElementType]:
     return found
 
 
+def memory_positions(steps: Sequence[Step]) -> frozenset[int]:
+    """Return the positions along which instructions move, each of which takes a descriptor."""
+    found: set[int] = set()
+    for step in (step for step in steps if step.instruction is not None):
+        found |= {step.target, *(o.position for o in step.operands if isinstance(o, Read))}
+    return frozenset(found)
+
+
 def words_of(steps: Sequence[Step]) -> tuple[int, ...]:
     """Return the positions of words of temporaries, in order."""
     reads = (n.position for step in steps for o in step.operands for n in walk(o) if isinstance(n, Read))
