@@ -23,7 +23,7 @@ _INVERSE_ULPS = 1.5
 """Of a quotient as a product with the divisor's inverse: both round, and the first by up to an ulp."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InstructionOption:
     """An instruction for a node. ``kept``: the operands that are computed before, into temporaries.
 
@@ -80,7 +80,8 @@ def _option(
 ) -> InstructionOption:
     inside = [o for o in operands if not is_memory(o, scalars)]
     kept = tuple(o for o in inside if not is_scalar(o, scalars))
-    return InstructionOption(entry, operands, kept, any(map(reads_old_value, inside)), error)
+    tied = any(map(reads_old_value, inside))
+    return InstructionOption(instruction=entry, operands=operands, kept=kept, tied=tied, error=error)
 
 
 def _spellings(

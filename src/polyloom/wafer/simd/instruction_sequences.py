@@ -77,10 +77,20 @@ def select(
     ``Read(-1) + Read(0) * Read(1)``, no scalars: ``t = fmulh(0, 1); -1 = faddh(-1, t)``.
     """
     sizes, strides = shape.live()
-    return _selected(_Question(work, literals(work), scalars, sizes, strides, machine, approximate))
+    return _selected(
+        _Question(
+            work=work,
+            literals=literals(work),
+            scalars=scalars,
+            sizes=sizes,
+            strides=strides,
+            machine=machine,
+            approximate=approximate,
+        )
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Question:
     """What ``select`` is asked. ``literals``: equal constants may have other bits, as 0.0 and -0.0."""
 
