@@ -81,6 +81,39 @@ def test_what_cannot_be_expressed_runs_in_pytorch_with_one_remark() -> None:
     assert len(remarks) == 1 and "linalg_qr" in remarks[0] and "error[model-inexpressible]" in remarks[0]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "strides", "whole"),
+    [((2, 3, 1, 4), (12, 4, 12, 1), True), ((4, 6), (1, 4), True), ((3, 2), (1, 1), False)],
+    ids=["stride-of-one-element", "transposed", "elements-twice"],
+)
+def test_as_strided(sizes: tuple[int, ...], strides: tuple[int, ...], whole: bool) -> None:
+    """Networks whose channels lie last have it after means and pooling: PyTorch writes it itself."""
+
+    def call(x: Any) -> Any:
+        return torch.as_strided(x.permute(2, 0, 1) + 1, sizes, strides) * 2
+
+    x = torch.arange(24.0).view(3, 4, 2)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = compiled(call)(x)
+    assert torch.equal(found, call(x))
+    assert any("runs as PyTorch" in str(w.message) for w in said) is not whole
+
+
+def test_results_have_the_strides_that_pytorch_traced() -> None:
+    """PyTorch takes views of results by them: with others it raised an error, or would see other elements."""
+
+    def f(x: Any, w: Any) -> Any:
+        y = torch.nn.functional.conv2d(x, w) + 1
+        return y, y.permute(0, 2, 3, 1).view(2, -1)
+
+    x, w = (torch.randn(2, 3, 6, 6), torch.randn(5, 3, 3, 3))
+    given = [t.to(memory_format=torch.channels_last).requires_grad_() for t in (x, w)]
+    for have, want in zip(compiled(f)(*given), f(*given), strict=True):
+        assert have.stride() == want.stride()
+        torch.testing.assert_close(have, want)
+
+
 def test_tensors_of_other_kinds_run_in_pytorch() -> None:
     x = torch.eye(3).to_sparse_csr()
     graph = backend.Graph(torch.fx.symbolic_trace(lambda a: a), {})

@@ -135,4 +135,5 @@ class _Program:
 def _result(tensor: Any, result: Result) -> Any:
     if result.is_number:
         return tensor.item()
-    return tensor.to(torch.bfloat16) if result.is_bfloat else tensor
+    tensor = tensor.to(torch.bfloat16) if result.is_bfloat else tensor
+    return tensor.permute(np.argsort(result.order).tolist()) if result.order else tensor

@@ -15,6 +15,7 @@ import numpy as np
 from polyloom.frontends.graph.model import BFLOAT16, Graph, GraphTensor, Node
 from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
+from polyloom.frontends.torch.strided import as_views, in_memory
 from polyloom.ir.types import ElementType
 
 
@@ -36,7 +37,8 @@ def graph_of_traced(
             case "output":
                 reading.results(node.args[0])
             case _ if not _is_item(node):
-                reading.node(node)
+                if not reading.strided(node):
+                    reading.node(node)
     graph = Graph(
         name,
         tuple(rounded(reading.nodes, reading.narrow)),
@@ -53,11 +55,14 @@ class Result:
     """A result of a graph by its name.
 
     ``is_number``: it is no tensor, but a size; ``is_bfloat``: it is bfloat16, and float32 in the program.
+    ``order``: its dimensions from the slowest to the fastest in memory, which are the program's then.
+    PyTorch takes views of results by the strides that it traced, so these must be met.
     """
 
     name: str
     is_number: bool
     is_bfloat: bool = False
+    order: tuple[int, ...] = ()
 
 
 class _Reading:
@@ -93,6 +98,34 @@ class _Reading:
         attributes = {ARGUMENTS: given, TYPES_OF_RESULTS: types}
         self.nodes.append(Node(node.name, _operation(node.target), tuple(inputs), outputs, attributes))
 
+    def strided(self, node: Any) -> bool:
+        """Add ``as_strided`` where it gives all elements of its operand; tell whether that was done."""
+        if _operation(node.target) != "aten.as_strided.default":
+            return False
+        given = {"storage_offset": None, **_arguments(node)}
+        operand = given["self"].meta["val"]
+        sizes, strides, offset = given["size"], given["stride"], given["storage_offset"]
+        numbers = (*operand.shape, *operand.stride(), *sizes, *strides, operand.storage_offset(), offset or 0)
+        if not all(type(number) is int for number in numbers) or offset not in (
+            None,
+            operand.storage_offset(),
+        ):
+            return False
+        views = as_views(tuple(operand.shape), operand.stride(), tuple(sizes), tuple(strides))
+        if views is None:
+            return False
+        last, (before, shape, back) = _name(given["self"]), views
+        for step, operation, name, value in (
+            ("memory", "aten.permute.default", "dims", before),
+            ("shaped", "aten.view.default", "size", shape),
+            (None, "aten.permute.default", "dims", back),
+        ):
+            result = node.name if step is None else f"{node.name}.{step}"
+            attributes = {ARGUMENTS: {"self": Operand(0), name: value}, TYPES_OF_RESULTS: _results(node)[1]}
+            self.nodes.append(Node(result, operation, (last,), (result,), attributes))
+            last = result
+        return True
+
     def results(self, values: Any) -> None:
         """Add the results of the graph: each has a name of its own."""
         for value in values if isinstance(values, tuple | list) else (values,):
@@ -102,12 +135,13 @@ class _Reading:
             name = f"result_{len(self.returned)}"
             seen = value.meta.get("val")
             kind = element_of(getattr(seen, "dtype", None))
-            attributes = {ARGUMENTS: {"self": Operand(0)}, TYPES_OF_RESULTS: (kind,)}
-            self.nodes.append(Node(f"result.{name}", "aten.alias", (_name(value),), (name,), attributes))
+            order = _order(seen)
+            given = {"self": Operand(0), **({"dims": order} if order else {})}
+            operation = "aten.permute" if order else "aten.alias"
+            attributes = {ARGUMENTS: given, TYPES_OF_RESULTS: (kind,)}
+            self.nodes.append(Node(f"result.{name}", operation, (_name(value),), (name,), attributes))
             self.outputs.append(GraphTensor(name, None, None))
-            self.returned.append(
-                Result(name, is_number=not hasattr(seen, "dtype"), is_bfloat=is_bfloat(seen))
-            )
+            self.returned.append(Result(name, not hasattr(seen, "dtype"), is_bfloat(seen), order))
 
     def _argument(self, value: Any, inputs: list[str]) -> Any:
         if _is_node(value):
@@ -146,6 +180,23 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     plain = tensor.detach().cpu()
     found: np.ndarray[Any, Any] = (plain.float() if is_bfloat(tensor) else plain).numpy()
     return found
+
+
+def _order(tensor: Any) -> tuple[int, ...]:
+    """Return the dimensions of a tensor from the slowest to the fastest, () where they are in order.
+
+    Also where elements lie twice or with gaps between them. Of open sizes those of the traced call tell.
+    """
+    if not hasattr(tensor, "stride"):
+        return ()
+    sizes, strides = (tuple(map(_hint, numbers)) for numbers in (tensor.shape, tensor.stride()))
+    order = in_memory(sizes, strides) or ()
+    moved = [dim for dim in order if sizes[dim] != 1]
+    return order if moved != sorted(moved) else ()
+
+
+def _hint(number: Any) -> int:
+    return number if isinstance(number, int) else int(number.node.hint)
 
 
 def _narrow(nodes: Any) -> Iterator[str]:
