@@ -379,6 +379,8 @@ def _with_tensor(statement: Statement, old: str, new: str) -> Statement:
     def renamed(access: View) -> View:
         return replace(access, buffer=new) if access.buffer == old else access
 
+    if all(a.buffer != old for a in (*statement.reads, statement.write)):
+        return statement
     reads = tuple(renamed(a) for a in statement.reads)
     return statement.changed(reads=reads, write=renamed(statement.write))
 

@@ -513,6 +513,8 @@ def _apart(run: Code, after: Code) -> tuple[Code, Code]:
 
     A value that all need ends what is taken of ``run``, for it is loaded after the stores before it.
     """
+    if not any(isinstance(statement, Let | LetInteger | Array) for statement in run):
+        return (), run
     used = arrays_used(after)
     for k, statement in enumerate(run):
         if isinstance(statement, Let) and statement.name in used:

@@ -76,8 +76,9 @@ def c_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     wanted = tuple(dict.fromkeys(names))
     result: dict[str, str] = {}
     used = set(taken)
-    for name in sorted(wanted, key=lambda n: (_plain(n) != n, wanted.index(n))):
-        text = _plain(name)
+    plain = {name: _plain(name) for name in wanted}
+    for name in sorted(wanted, key=lambda n: plain[n] != n):
+        text = plain[name]
         while text in used:
             text += "_"
         used.add(text)

@@ -21,6 +21,7 @@ from polyloom.mdh.tree.nodes import (
     For,
     Function,
     Kind,
+    Let,
     Load,
     Space,
     Statement,
@@ -30,7 +31,7 @@ from polyloom.mdh.tree.rewrite import (
     blocks,
     declared_in,
     with_blocks,
-    with_places,
+    with_own_places,
 )
 from polyloom.mdh.tree.unroll import places, unrolled
 from polyloom.polyhedra.loops.tree import Number, linear_terms, names_in
@@ -65,19 +66,20 @@ Places = Mapping[tuple[int, ...], tuple[str, int | None]]
 
 def _taken_apart(names: Names, code: Code, known: Mapping[str, Places]) -> Code:
     found: list[Statement] = []
+    own = {s.name for s in code if isinstance(s, Array | Let)}
+    known = {name: places for name, places in known.items() if name not in own}
     for at, statement in enumerate(code):
         if isinstance(statement, Array) and statement.space is Space.REGISTER and statement.shape:
             pieces = _pieces(statement.name, code[at + 1 :])
             if pieces is None:
                 found.append(replace(statement, space=Space.PRIVATE, align=64))
-                known = {name: places for name, places in known.items() if name != statement.name}
                 continue
             arrays, places = _arrays(names, statement, pieces)
             known = {**known, statement.name: places}
             found += arrays
         else:
             inside = partial(_taken_apart, names, known=known)
-            found += with_places((with_blocks(statement, inside),), partial(_placed, known))
+            found.append(with_own_places(with_blocks(statement, inside), partial(_placed, known)))
     return tuple(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 
@@ -22,7 +22,7 @@ from polyloom.mdh.tree.nodes import (
     Store,
     Subscript,
 )
-from polyloom.polyhedra.loops.tree import Instance, IntExpression, names_in, replace_name
+from polyloom.polyhedra.loops.tree import Instance, IntExpression, names_in, replace_name, replace_names
 
 Integers = Callable[[IntExpression], IntExpression]
 
@@ -147,6 +147,14 @@ def substituted(code: Code, name: str, value: IntExpression) -> Code:
     return tuple(with_integers(s, lambda e: replace_name(e, name, value)) for s in code)
 
 
+def substituted_in(statement: Statement, values: Mapping[str, IntExpression]) -> Statement:
+    """Return a statement with values in place of integers; its blocks stay as they are."""
+    bare = with_blocks(statement, lambda block: ())
+    changed = with_integers(bare, lambda e: replace_names(e, values))
+    inner = iter(blocks(statement))
+    return with_blocks(changed, lambda _: next(inner))
+
+
 def with_loads(value: Compute, change: Callable[[Load], Load]) -> Compute:
     """Return a scalar function with other loads, inner ones of subscripts first."""
 
@@ -217,31 +225,33 @@ def with_places(code: Code, change: Callable[[Load], Load]) -> Code:
     Not of arrays and values that a block inside declares itself.
     """
 
-    def subscript(s: Subscript) -> Subscript:
-        return with_loads(s, change) if isinstance(s, Compute) else s
-
     def inside(block: Code) -> Code:
         own = {s.name for s in block if isinstance(s, Array | Let)}
         return with_places(block, lambda load: load if load.array in own else change(load))
 
-    def changed(statement: Statement) -> Statement:
-        inner = with_blocks(statement, inside)
-        match inner:
-            case Store(array=array, subscripts=subscripts, value=value, instance=instance):
-                target = change(Load(array, tuple(map(subscript, subscripts))))
-                new = with_loads(value, change)
-                if new is value and target.array == array and same(target.subscripts, subscripts):
-                    return inner
-                return Store(target.array, target.subscripts, new, instance)
-            case Let(name=name, value=value):
-                new = with_loads(value, change)
-                return inner if new is value else Let(name, new)
-            case If(condition=Compute() as condition):
-                return replace(inner, condition=with_loads(condition, change))
-            case _:
-                return inner
+    return tuple(with_own_places(with_blocks(statement, inside), change) for statement in code)
 
-    return tuple(map(changed, code))
+
+def with_own_places(statement: Statement, change: Callable[[Load], Load]) -> Statement:
+    """Return a statement with ``change`` of what it loads and stores itself; its blocks stay as they are."""
+
+    def subscript(s: Subscript) -> Subscript:
+        return with_loads(s, change) if isinstance(s, Compute) else s
+
+    match statement:
+        case Store(array=array, subscripts=subscripts, value=value, instance=instance):
+            target = change(Load(array, tuple(map(subscript, subscripts))))
+            new = with_loads(value, change)
+            if new is value and target.array == array and same(target.subscripts, subscripts):
+                return statement
+            return Store(target.array, target.subscripts, new, instance)
+        case Let(name=name, value=value):
+            new = with_loads(value, change)
+            return statement if new is value else Let(name, new)
+        case If(condition=Compute() as condition):
+            return replace(statement, condition=with_loads(condition, change))
+        case _:
+            return statement
 
 
 def renamed_array(code: Code, name: str, new: Load) -> Code:

@@ -40,7 +40,7 @@ from polyloom.mdh.tree.rewrite import (
     loads_of,
     renamed_array,
     rewritten,
-    substituted,
+    substituted_in,
     walk,
     with_blocks,
 )
@@ -56,7 +56,7 @@ def unrolled(names: Names, code: Code) -> Code:
     Keeps true: the same values, in the same order. Compilers unroll other loops of a few points themselves.
     """
     held = {s.name for s in walk(code) if isinstance(s, Array) and s.space is Space.REGISTER}
-    return rewritten(_in_memory(names, {}, code), partial(_written_out, held))
+    return _points(rewritten(_in_memory(names, {}, code), partial(_decided, held)), {})
 
 
 def places(statement: Statement) -> tuple[Load, ...]:
@@ -65,15 +65,26 @@ def places(statement: Statement) -> tuple[Load, ...]:
     return (*loads_of(statement), *target)
 
 
-def _written_out(held: Collection[str], statement: Statement) -> Code:
+def _decided(held: Collection[str], statement: Statement) -> Code:
+    """Make a loop that is not to be written out a sequential one."""
     if not isinstance(statement, For) or statement.kind is not Kind.UNROLLED:
         return (statement,)
-    if not _chosen(statement, held) and not _is_short(statement, held):
-        return (replace(statement, kind=Kind.SEQUENTIAL),)
-    start, end, step = statement.start, statement.end, statement.step
-    assert isinstance(start, Number) and isinstance(end, Number) and isinstance(step, Number)
-    points = range(start.value, end.value, step.value)
-    return tuple(s for k in points for s in substituted(statement.body, statement.iterator, Number(k)))
+    if _chosen(statement, held) or _is_short(statement, held):
+        return (statement,)
+    return (replace(statement, kind=Kind.SEQUENTIAL),)
+
+
+def _points(code: Code, known: Mapping[str, Number]) -> Code:
+    """Write out loops with the points ``known`` of those around; each statement is written once a point."""
+    found: list[Statement] = []
+    for statement in code:
+        if isinstance(statement, For) and statement.kind is Kind.UNROLLED:
+            for k in _range(statement):
+                found += _points(statement.body, {**known, statement.iterator: Number(k)})
+        else:
+            own = substituted_in(statement, known) if known else statement
+            found.append(with_blocks(own, partial(_points, known=known)))
+    return tuple(found)
 
 
 def _is_short(loop: For, held: Collection[str]) -> bool:
@@ -143,9 +154,14 @@ def _length(code: Code) -> int:
 def _copies(statement: Statement) -> int:
     if not isinstance(statement, For) or statement.kind is not Kind.UNROLLED:
         return 1
-    start, end, step = statement.start, statement.end, statement.step
+    return len(_range(statement))
+
+
+def _range(loop: For) -> range:
+    """Return the points of a loop whose bounds are numbers."""
+    start, end, step = loop.start, loop.end, loop.step
     assert isinstance(start, Number) and isinstance(end, Number) and isinstance(step, Number)
-    return len(range(start.value, end.value, step.value))
+    return range(start.value, end.value, step.value)
 
 
 def _around(names: Names, loop: For, registers: Sequence[_Held]) -> Code:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import is_
 from typing import Any, Generic, TypeAlias, TypeVar
 
 
@@ -242,16 +243,19 @@ def iterators_in(tree: Tree) -> Iterator[str]:
 
 def replace_name(expression: IntExpression, name: str, value: IntExpression) -> IntExpression:
     """Replace a variable in an expression."""
-    match expression:
-        case Name(name=found):
-            return value if found == name else expression
-        case Operation(operator=operator, operands=operands):
-            replaced = tuple(replace_name(o, name, value) for o in operands)
-            if all(new is old for new, old in zip(replaced, operands, strict=True)):
-                return expression
-            return tidy(Operation(operator, replaced))
-        case _:
-            return expression
+    return replace_names(expression, {name: value})
+
+
+def replace_names(expression: IntExpression, values: Mapping[str, IntExpression]) -> IntExpression:
+    """Replace variables in an expression, all at once."""
+    if isinstance(expression, Name):
+        return values.get(expression.name, expression)
+    if not isinstance(expression, Operation):
+        return expression
+    replaced = tuple([replace_names(o, values) for o in expression.operands])
+    if all(map(is_, replaced, expression.operands)):
+        return expression
+    return tidy(Operation(expression.operator, replaced))
 
 
 def names_in(expression: IntExpression) -> frozenset[str]:
