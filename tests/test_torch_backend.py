@@ -92,11 +92,13 @@ def test_as_strided(sizes: tuple[int, ...], strides: tuple[int, ...], whole: boo
     def call(x: Any) -> Any:
         return torch.as_strided(x.permute(2, 0, 1) + 1, sizes, strides) * 2
 
-    x = torch.arange(24.0).view(3, 4, 2)
+    x, y = (torch.arange(24.0).view(3, 4, 2).requires_grad_() for _ in range(2))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        found = compiled(call)(x)
-    assert torch.equal(found, call(x))
+        found, want = compiled(call)(x), call(y)
+        for each in (found, want):
+            (each * torch.arange(float(each.numel())).view(each.shape)).sum().backward()
+    assert torch.equal(found, want) and torch.equal(x.grad, y.grad)
     assert any("runs as PyTorch" in str(w.message) for w in said) is not whole
 
 

@@ -9,7 +9,7 @@ Shape = tuple[int, ...]
 
 
 def as_views(
-    sizes: Shape, strides: Shape, new_sizes: Shape, new_strides: Shape
+    sizes: Sequence[int], strides: Sequence[int], new_sizes: Sequence[int], new_strides: Sequence[int]
 ) -> tuple[Shape, Shape, Shape] | None:
     """Return dimensions in the order of memory, the new sizes in that order, and the order back.
 

@@ -99,22 +99,31 @@ class _Reading:
         self.nodes.append(Node(node.name, _operation(node.target), tuple(inputs), outputs, attributes))
 
     def strided(self, node: Any) -> bool:
-        """Add ``as_strided`` where it gives all elements of its operand; tell whether that was done."""
-        if _operation(node.target) != "aten.as_strided.default":
+        """Add ``as_strided`` of all elements, or its gradient; tell whether that was done."""
+        kind = _operation(node.target).partition(".")[2]
+        if kind not in ("as_strided.default", "as_strided_scatter.default"):
             return False
         given = {"storage_offset": None, **_arguments(node)}
-        operand = given["self"].meta["val"]
-        sizes, strides, offset = given["size"], given["stride"], given["storage_offset"]
-        numbers = (*operand.shape, *operand.stride(), *sizes, *strides, operand.storage_offset(), offset or 0)
-        if not all(type(number) is int for number in numbers) or offset not in (
-            None,
-            operand.storage_offset(),
-        ):
+        operand = given["self"] if "self" in given else given["input"]
+        seen, offset = operand.meta["val"], given["storage_offset"]
+        of_operand, other = (seen.shape, seen.stride()), (given["size"], given["stride"])
+        numbers = (*of_operand[0], *of_operand[1], *other[0], *other[1], seen.storage_offset(), offset or 0)
+        if any(type(number) is not int for number in numbers) or offset not in (None, seen.storage_offset()):
             return False
-        views = as_views(tuple(operand.shape), operand.stride(), tuple(sizes), tuple(strides))
+        if kind == "as_strided.default":
+            source, views = operand, as_views(*of_operand, *other)
+        else:  # every element is one of the source's: it is the same view backwards
+            source, views = given["src"], as_views(*other, *of_operand)
         if views is None:
             return False
-        last, (before, shape, back) = _name(given["self"]), views
+        self._viewed(node, _name(source), views)
+        return True
+
+    def _viewed(
+        self, node: Any, last: str, views: tuple[Sequence[int], Sequence[int], Sequence[int]]
+    ) -> None:
+        """Add the result of a node as a permutation, a view and a permutation of another value."""
+        before, shape, back = views
         for step, operation, name, value in (
             ("memory", "aten.permute.default", "dims", before),
             ("shaped", "aten.view.default", "size", shape),
@@ -124,7 +133,6 @@ class _Reading:
             attributes = {ARGUMENTS: {"self": Operand(0), name: value}, TYPES_OF_RESULTS: _results(node)[1]}
             self.nodes.append(Node(result, operation, (last,), (result,), attributes))
             last = result
-        return True
 
     def results(self, values: Any) -> None:
         """Add the results of the graph: each has a name of its own."""
