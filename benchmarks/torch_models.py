@@ -2,7 +2,8 @@
 
 Small networks of our own, and of the packages torchvision, timm and transformers where these are installed,
 all with random weights. Each is run and trained one step (gradients of all parameters) and compared with
-PyTorch. With ``--times``: seconds of a forward call beside PyTorch as it is and its own compiler, inductor.
+PyTorch. With ``--times``: a forward call beside PyTorch as it is and its own compiler, inductor, and how long
+the first calls of the two compilers took (an empty ``XDG_CACHE_HOME`` and ``TORCHINDUCTOR_CACHE_DIR``: anew).
 ``-k torchvision. -k timm.``: only those.
 """
 
@@ -539,17 +540,23 @@ ROUNDS, LEAST = 20, 0.6
 """Rounds and seconds that all contenders take in turns, at least."""
 
 
-def timed(make: Callable[[], Made]) -> list[float]:
-    """Return the least seconds of a call in PyTorch, by inductor and by Polyloom, called in turns."""
+def timed(make: Callable[[], Made]) -> tuple[list[float], list[float]]:
+    """Return the least seconds of a call in PyTorch, by inductor and by Polyloom, called in turns.
+
+    Then the seconds of the first calls of the last two.
+    """
     torch.manual_seed(1)
     module, inputs = make()
     module.eval()
     calls: list[Any] = [module]
+    firsts = []
     for backend in ("inductor", polyloom):
         torch._dynamo.reset()
         calls.append(torch.compile(module, backend=backend))
+        start = time.perf_counter()
         with torch.no_grad():
             calls[-1](*inputs)
+        firsts.append(time.perf_counter() - start)
     times: list[list[float]] = [[] for _ in calls]
     end = time.perf_counter() + LEAST
     with torch.no_grad():
@@ -558,17 +565,18 @@ def timed(make: Callable[[], Made]) -> list[float]:
                 start = time.perf_counter()
                 call(*inputs)
                 found.append(time.perf_counter() - start)
-    return [min(found) for found in times]
+    return [min(found) for found in times], firsts
 
 
 def table(chosen: dict[str, Callable[[], Made]]) -> None:
     """Print times and, at the end, the geometric means of how many times as fast Polyloom is."""
     ratios = []
     for name, make in chosen.items():
-        eager, inductor, ours = timed(make)
+        (eager, inductor, ours), firsts = timed(make)
         ratios.append((eager / ours, inductor / ours))
         cells = "  ".join(f"{1e3 * s:8.3f}" for s in (eager, inductor, ours))
-        print(f"{name:24} {cells} ms eager, inductor, polyloom", flush=True)
+        first = ", ".join(f"{s:.1f}" for s in firsts)
+        print(f"{name:24} {cells} ms eager, inductor, polyloom; first calls {first} s", flush=True)
     means = [math.exp(sum(map(math.log, column)) / len(ratios)) for column in zip(*ratios, strict=True)]
     print(f"{len(ratios)} models: {means[0]:.2f} times as fast as eager, {means[1]:.2f} as inductor")
 
