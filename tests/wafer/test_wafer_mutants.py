@@ -10,6 +10,7 @@ from typing import Any
 import islpy as isl
 import pytest
 from corpus import inputs_of, layers, mistakes, together
+from forgotten import forget_instructions
 from test_wafer_corpus import strategies_of, wanted_strategies
 
 from polyloom import pipeline
@@ -27,7 +28,6 @@ from polyloom.wafer.simd import (
     domain,
     extended_strategies,
     instruction_options,
-    instruction_sequences,
     paper_strategies,
 )
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode
@@ -270,14 +270,11 @@ MUTANTS = (
 def test_a_wrong_compiler_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         mutant.break_compiler(patch)
+        forget_instructions()
         broken = fault_of(mutant.layer, mutant.mode, mutant.invocations, mutant.density)
+    forget_instructions()
     assert broken == mutant.fault
     assert fault_of(mutant.layer, mutant.mode, mutant.invocations, mutant.density) == ""
-
-
-def forget_instructions() -> None:
-    instruction_options._options.cache_clear()
-    instruction_sequences._selected.cache_clear()
 
 
 def test_a_lost_instruction_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
