@@ -70,8 +70,10 @@ def gcc_pragma(*, strict: bool, keeps: bool = True) -> str:
     and the vectors of an innermost loop are on the stack. So they are where sums become one variable with
     what they begin as (coalescing).
     Vectors that it ``keeps`` for the next iteration (predictive commoning) are more than registers hold.
+    A loop with a guard on its iterator (``if (k >= 1)``) is not split: each half has all that is inside.
     """
     told = [] if keeps else ['"no-predictive-commoning"']
+    told += ['"no-split-loops"']
     told += ['"no-tree-slp-vectorize", "ira-region=all", "no-tree-coalesce-vars"']
     told += ['"fp-contract=off", "no-tree-loop-vectorize"'] if strict else []
     return "\n".join(f"#pragma GCC optimize({each})" for each in told)
