@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Read
+from polyloom.ir.naming import Names
 from polyloom.ir.types import ElementType
 from polyloom.mdh.tree.evaluate import evaluate
 from polyloom.mdh.tree.nodes import (
@@ -24,6 +25,7 @@ from polyloom.mdh.tree.nodes import (
 )
 from polyloom.mdh.tree.registers import final
 from polyloom.mdh.tree.rewrite import walk
+from polyloom.mdh.tree.unroll import unrolled
 from polyloom.mdh.tree.verify import verify
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
@@ -127,3 +129,13 @@ def test_arrays_declared_where_points_work_in_memory_are_on_the_stack() -> None:
         arrays = {"x": x, "y": np.zeros((ROWS, COLUMNS), np.int32)}
         found = evaluate(printed, arrays, {"n": n})["y"]
         np.testing.assert_array_equal(found, evaluate(function, arrays, {"n": n})["y"])
+
+
+def test_steps_of_sums_are_counted_as_they_are_written_out() -> None:
+    """Loops that are written out are not there any more: 2 * (1 + 127) statements are just short enough."""
+    term = Store("total", (Number(0),), plus(Load("total", (Number(0),)), Load("x", (AT, K))))
+    loops = [points("k", 2, points("at", count, term)) for count in (127, 128)]
+    array = Array(name="total", type=I32, shape=(Number(1),), space=Space.REGISTER)
+    short, long = (unrolled(Names(set()), (array, loop)) for loop in loops)
+    assert [s for s in walk(short) if isinstance(s, For)] == []
+    assert [s.iterator for s in walk(long) if isinstance(s, For)] == ["k"]

@@ -90,7 +90,17 @@ def _points(code: Code, known: Mapping[str, Number]) -> Code:
 def _is_short(loop: For, held: Collection[str]) -> bool:
     """Return whether steps of totals in registers, which may share what they load, are few."""
     in_registers = any(place.array in held for s in walk(loop.body) for place in places(s))
-    return in_registers and _length((loop,)) <= LONG_STEPS
+    return in_registers and _copies(loop) * (1 + _written(loop.body)) <= LONG_STEPS
+
+
+def _written(code: Code) -> int:
+    """Return how many statements are left of code when its points are written out: no loops over them."""
+    inner = ((_copies(s), sum(map(_written, blocks(s))), _is_unrolled(s)) for s in code)
+    return sum(copies * inside if gone else 1 + inside for copies, inside, gone in inner)
+
+
+def _is_unrolled(statement: Statement) -> bool:
+    return isinstance(statement, For) and statement.kind is Kind.UNROLLED
 
 
 def _chosen(loop: For, held: Collection[str]) -> frozenset[str]:
