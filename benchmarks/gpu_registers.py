@@ -35,9 +35,9 @@ from polyloom.mdh.lowering.kernels.nodes import tiled_kernels
 from polyloom.mdh.lowering.tuning_targets import TuneTarget, tune_targets
 from polyloom.mdh.print.kernel_source import kernel_body, prelude_of
 from polyloom.mdh.schedule.choice import one_kernel_schedule
-from polyloom.mdh.schedule.compute_cost import StepModel
-from polyloom.mdh.schedule.gpu_cost import GpuRegisters
-from polyloom.mdh.schedule.loop_sizes import LoopSizes
+from polyloom.mdh.schedule.cost.compute_cost import StepModel
+from polyloom.mdh.schedule.cost.gpu_cost import GpuRegisters
+from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.schedule.tiling import has_tiles

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields, replace
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from homs import device, hom_of, matmul
@@ -13,8 +14,8 @@ from polyloom.mdh.device import costs
 from polyloom.mdh.device.costs import CpuCosts, GpuCosts, load_costs
 from polyloom.mdh.device.devices import DeviceKind
 from polyloom.mdh.schedule.choice import default_schedule
-from polyloom.mdh.schedule.cost_model import predicted_seconds
-from polyloom.mdh.schedule.loop_sizes import Reads
+from polyloom.mdh.schedule.cost.cost_model import predicted_seconds
+from polyloom.mdh.schedule.cost.loop_sizes import Reads
 from polyloom.mdh.schedule.tiling import TileFacts
 
 
@@ -56,11 +57,8 @@ def test_a_launch_costs_what_the_data_say(kind: str, monkeypatch: pytest.MonkeyP
 
 
 def test_costs_have_no_field_that_nothing_reads() -> None:
-    source = "".join(
-        path.read_text(encoding="utf-8")
-        for path in files("polyloom.mdh.schedule").iterdir()
-        if path.name.endswith(".py")
-    )
+    folder = Path(str(files("polyloom.mdh.schedule")))
+    source = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py")))
     found = load_costs("cpu"), load_costs("gpu")
     parts = [part for c in found for part in (c.instructions, c.memory, c.kernels)]
     names = {field.name for part in parts for field in fields(part)}

@@ -13,9 +13,9 @@ from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.schedule.choice import default_schedule
-from polyloom.mdh.schedule.compute_cost import CycleModel, StepModel
+from polyloom.mdh.schedule.cost.compute_cost import CycleModel, StepModel
+from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes
 from polyloom.mdh.schedule.legality import problems
-from polyloom.mdh.schedule.loop_sizes import LoopSizes
 from polyloom.mdh.schedule.schedules import Memory, Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.mdh.schedule.signature import options_of

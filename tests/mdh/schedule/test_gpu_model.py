@@ -10,8 +10,8 @@ from scheduled_trees import copy, under
 from polyloom.ir.host import HostProgram
 from polyloom.mdh.cuda.architectures import architectures
 from polyloom.mdh.schedule.choice import preferred_schedule
-from polyloom.mdh.schedule.cost_model import prediction
-from polyloom.mdh.schedule.gpu_cost import GpuModel
+from polyloom.mdh.schedule.cost.cost_model import prediction
+from polyloom.mdh.schedule.cost.gpu_cost import GpuModel
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 

@@ -31,8 +31,8 @@ from polyloom.mdh.schedule.choice import (
     one_kernel_schedule,
     preferred_schedule,
 )
+from polyloom.mdh.schedule.cost.loop_sizes import Reads
 from polyloom.mdh.schedule.legality import problems
-from polyloom.mdh.schedule.loop_sizes import Reads
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule, schedule_from_text
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.schedule.tiling import TileFacts, has_tiles

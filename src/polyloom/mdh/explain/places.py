@@ -18,7 +18,7 @@ from math import ceil
 
 from polyloom.ir.host import Assignment, HostProgram, Index, MdHom, Nest, View
 from polyloom.ir.integers import integer
-from polyloom.mdh.schedule.loop_sizes import UNKNOWN
+from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN
 from polyloom.mdh.tree.nodes import Code, Compute, For, If, Kind, LetInteger, Store, Subscript
 from polyloom.mdh.tree.rewrite import loads_of
 from polyloom.polyhedra.loops.tree import IntExpression, Loop, Name, Number, Operation, names_in, nodes_in

@@ -21,9 +21,9 @@ from math import ceil, prod
 from polyloom.ir.host import Order
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.addresses import Access
-from polyloom.mdh.schedule.loop_sizes import Reads
+from polyloom.mdh.schedule.cost.loop_sizes import Reads
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule
-from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.mdh.schedule.tiling import TileFacts, parts_vectors
 from polyloom.polyhedra.loops.tree import Number
 
 VECTORS, VECTORS_OF_MAPS = (2, 3, 4, 1, 6), (4, 16, 1)
@@ -100,7 +100,7 @@ class _Designs:
         for v in along:
             n = self.extent(v)
             width = next((w for w in (self.width, self.width // 2, self.width // 4) if 1 < w <= n), 0)
-            inputs = self._inputs(v, copies) if width and not self.facts.guard_uses(v) else None
+            inputs = self._inputs(v, copies) if width and not parts_vectors(self.facts, v) else None
             if inputs is not None:
                 found.append((v, width, inputs))
         return found

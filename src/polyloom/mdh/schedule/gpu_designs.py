@@ -16,7 +16,7 @@ from itertools import product
 from math import ceil, prod
 
 from polyloom.mdh.device.devices import DeviceModel
-from polyloom.mdh.schedule.loop_sizes import Reads
+from polyloom.mdh.schedule.cost.loop_sizes import Reads
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule
 from polyloom.mdh.schedule.tiling import TileFacts
 

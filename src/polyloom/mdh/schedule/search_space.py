@@ -18,13 +18,13 @@ from typing import Any
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.schedule.addresses import Access, Buffers
-from polyloom.mdh.schedule.cost_model import Prediction, prediction, unbeaten_seconds
+from polyloom.mdh.schedule.cost.cost_model import Prediction, prediction, unbeaten_seconds
+from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, Reads
 from polyloom.mdh.schedule.designs import designs
 from polyloom.mdh.schedule.gpu_designs import gpu_designs
 from polyloom.mdh.schedule.legality import LARGEST_TILE, is_legal
-from polyloom.mdh.schedule.loop_sizes import UNKNOWN, Reads
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule
-from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.mdh.schedule.tiling import TileFacts, parts_vectors
 
 _TILES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 _UNROLLS = (1, 1, 1, 2, 4, 8)
@@ -184,7 +184,7 @@ class ScheduleSpace:
         facts = self.plain_facts
         found: list[int | None] = [None]
         for d in (*facts.kept, *facts.reduced):
-            if self.extent(d) < 2 or facts.guard_uses(d):
+            if self.extent(d) < 2 or parts_vectors(facts, d):
                 continue
             if d in facts.reduced and not (facts.combiner is None or facts.combiner.commutative):
                 continue

@@ -10,6 +10,7 @@ from typing import Any
 from polyloom.ir.host import Combiner, Index, MdHom, Order
 from polyloom.mdh.schedule.addresses import inner_reads, kept_dimensions, known, reduced_dimensions
 from polyloom.mdh.schedule.schedules import Memory, Schedule
+from polyloom.mdh.tree.ranges import bound_of, conjuncts
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
 
 
@@ -200,6 +201,13 @@ class TileFacts:
     def guard_uses(self, d: int) -> bool:
         """Whether the guard depends on a dimension."""
         return self.hom.guard is not None and self.hom.iterators[d] in names_in(self.hom.guard)
+
+
+def parts_vectors(facts: TileFacts, d: int) -> bool:
+    """Whether conditions tell points of vectors along a dimension apart: they are no bounds of its loop."""
+    name, others = facts.hom.iterators[d], [n for n in facts.hom.iterators if n != facts.hom.iterators[d]]
+    spoken = [c for c in conjuncts(facts.hom.guard) if name in names_in(c)]
+    return any(d in facts.reduced or bound_of(c, (*others, name)) is None for c in spoken)
 
 
 def ceiling(extent: IntExpression, size: int) -> IntExpression:

@@ -168,6 +168,22 @@ def not_negative(condition: IntExpression) -> Bounds | None:
             return None
 
 
+def bound_of(condition: IntExpression, order: Sequence[str]) -> tuple[str, Bounds] | None:
+    """Return the innermost iterator of a condition, and what is not negative; None where it is no bound.
+
+    ``order``: the iterators, the outermost loop's first.
+    """
+    found, names = not_negative(condition), names_in(condition)
+    spoken = [name for name in order if name in names]
+    if found is None or not spoken:
+        return None
+    for expression in found:
+        linear = [linear_in(expression, name) for name in spoken]
+        if None in linear or linear[-1] is None or abs(linear[-1][0]) != 1:
+            return None
+    return spoken[-1], found
+
+
 def limited(loop: For, expression: IntExpression) -> For:
     """Return the part of a loop where an expression, with its iterator once, is not negative."""
     found = linear_in(expression, loop.iterator)

@@ -12,7 +12,7 @@ from polyloom.ir.naming import Names
 from polyloom.mdh.schedule.addresses import Buffers
 from polyloom.mdh.schedule.schedules import Memory, Schedule
 from polyloom.mdh.schedule.tiling import TileFacts
-from polyloom.mdh.tree.ranges import conjuncts, linear_in, not_negative
+from polyloom.mdh.tree.ranges import bound_of, conjuncts, not_negative
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Operation, names_in, sum_of
 
 
@@ -204,18 +204,9 @@ def _bound(
     tiles: Tiles, condition: IntExpression, order: tuple[int, ...]
 ) -> tuple[int, tuple[IntExpression, ...]] | None:
     """Return the innermost dimension of a condition, and what is not negative; None where it is no bound."""
-    found = not_negative(condition)
-    spoken = [d for d in order if tiles.point(d) in names_in(condition)]
-    if found is None or not spoken:
-        return None
-    for expression in found:
-        coefficients = [linear_in(expression, tiles.point(d)) for d in spoken]
-        if any(c is None for c in coefficients):
-            return None
-        last = coefficients[-1]
-        if last is None or abs(last[0]) != 1:
-            return None
-    return spoken[-1], found
+    points = {tiles.point(d): d for d in order}
+    found = bound_of(condition, tuple(points))
+    return None if found is None else (points[found[0]], found[1])
 
 
 def _keeps_what_is_there(tiles: Tiles) -> bool:

@@ -15,11 +15,11 @@ from typing import Protocol
 
 from polyloom.mdh.device.costs import CpuCosts, GpuCosts
 from polyloom.mdh.device.devices import DeviceModel
-from polyloom.mdh.schedule.compute_cost import CycleModel, StepModel
-from polyloom.mdh.schedule.gpu_cost import GpuModel
+from polyloom.mdh.schedule.cost.compute_cost import CycleModel, StepModel
+from polyloom.mdh.schedule.cost.gpu_cost import GpuModel
+from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes, Reads
+from polyloom.mdh.schedule.cost.memory_cost import CacheModel, MemoryModel
 from polyloom.mdh.schedule.legality import WIDTHS, written_points
-from polyloom.mdh.schedule.loop_sizes import LoopSizes, Reads
-from polyloom.mdh.schedule.memory_cost import CacheModel, MemoryModel
 from polyloom.mdh.schedule.tiling import TileFacts
 
 
@@ -87,13 +87,15 @@ class _Cpu:
     @property
     def unbeaten_seconds(self) -> float:
         """Seconds of full vectors on all units, each element once through each cache."""
-        costs, points = self.costs, float(prod(self.sizes.extents))
-        results = prod(self.sizes.extents[d] for d in self.facts.kept) * len(self.facts.hom.outputs)
+        costs, extents = self.costs, self.sizes.extents
+        single = self.sizes.shares(tuple([1] * len(extents))).some
+        points = prod(extents) * single
+        results = prod(extents[d] for d in self.facts.kept) * len(self.facts.hom.outputs)
         per_result = costs.stored_vector if self.facts.combiner is None else costs.total
         lanes = max(1, min(max(WIDTHS), self.device.vector_bytes // self.sizes.reads.widest))
         computing = (points * self.step.operations / costs.fma_per_cycle + results * per_result) / lanes
         caches = CacheModel(self.memory, costs, self.device.caches, self.device.ways)
-        cycles = max(computing, caches.least_cycles)
+        cycles = max(computing, caches.least_cycles * single)
         clock = self.device.hertz(costs.least_clock_mhz)
         return costs.launch_seconds + cycles / max(1, self.device.compute_units) / clock
 
@@ -123,8 +125,8 @@ class _Cpu:
         """Cycles on one unit, data at hand in the first cache."""
         model = CycleModel(self.step, self.costs)
         return (
-            self.sizes.steps * model.step_cycles * self._partial_tiles
-            + self.sizes.tiles * model.tile_cycles
+            model.steps * model.step_cycles * self._partial_tiles
+            + self.sizes.tiles * self.sizes.of_tiles * model.tile_cycles
             + model.copy_cycles
         )
 

@@ -15,7 +15,7 @@ from math import ceil, prod
 from polyloom.mdh.device.costs import CpuCosts, InstructionCosts
 from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
-from polyloom.mdh.schedule.loop_sizes import LoopSizes
+from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes
 from polyloom.polyhedra.loops.tree import Number
 
 _REVERSAL = 1.0
@@ -119,7 +119,7 @@ class StepModel:
 
     def _is_constant(self, access: Access | None) -> bool:
         """Whether a value is loaded once for the whole kernel."""
-        if access is None or self.sizes.facts.hom.guard is not None:
+        if access is None or self.sizes.is_tested:
             return False
         return all(not access.uses(d) or self.is_unrolled(d) for d in range(len(self.sizes.extents)))
 
@@ -133,7 +133,7 @@ class StepModel:
     @cached_property
     def live(self) -> int:
         """Loaded values that are needed again, at the point of a step where they are most."""
-        if self.sizes.facts.hom.guard is not None:
+        if self.sizes.is_tested:
             return 0
         schedule, follow = self.sizes.facts.schedule, self.sizes.facts.schedule.follow
         used = {k: a for k, a in self.sizes.inner if a is not None and not self._is_constant(a)}
@@ -181,12 +181,18 @@ class CycleModel:
         return 1.0 if over <= 0 else self.costs.spill_start + self.costs.spill_per_register * over
 
     def _guard_factor(self) -> float:
-        return 1.0 if self.sizes.facts.hom.guard is None else self.costs.guard_factor
+        return self.costs.guard_factor if self.sizes.is_tested else 1.0
+
+    @property
+    def steps(self) -> float:
+        """How often the innermost step runs; those that are cut have loops of their own and count more."""
+        shares = self.sizes.of_steps
+        return self.sizes.steps * (shares.whole + self.costs.guard_factor * (shares.some - shares.whole))
 
     @cached_property
     def copy_cycles(self) -> float:
         """Cycles that copies into local memory take, in all; those of constants are packed before."""
-        count = self.sizes.all_groups
+        count, dimensions = self.sizes.all_groups, range(len(self.sizes.extents))
         for d in self.sizes.facts.tiled_order:
             count *= ceil(self.sizes.covered(d) / self.sizes.length(d))
         total = 0.0
@@ -194,7 +200,7 @@ class CycleModel:
             plan = self.sizes.plan(k)
             if plan is not None and not plan.access.buffer.constant:
                 total += plan.elements * count * self._copied_element(plan)
-        return total
+        return total and total * self.sizes.shares(tuple(map(self.sizes.length, dimensions))).some
 
     def _copied_element(self, plan: CopyPlan) -> float:
         if plan.axes[-1] == len(plan.axes) - 1:

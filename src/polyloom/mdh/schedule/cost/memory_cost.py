@@ -16,7 +16,7 @@ from math import ceil, gcd, prod
 from polyloom.mdh.device.costs import CpuCosts, MemoryCosts
 from polyloom.mdh.schedule.addresses import Access, known
 from polyloom.mdh.schedule.copy_plan import CopyPlan
-from polyloom.mdh.schedule.loop_sizes import UNKNOWN, LoopSizes
+from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, LoopSizes
 from polyloom.mdh.schedule.schedules import Sizes
 
 
@@ -243,9 +243,10 @@ class MemoryModel:
         def part(item: Traffic) -> float:
             return self._part_of_unit(item, depth, sizes, unit) if stays else 1.0
 
-        return sum(
+        loaded = (
             item.count * self._reloaded(item, depth) * load(item, sizes) * part(item) for item in self.arrays
         )
+        return self.sizes.shares(sizes).some * sum(loaded)
 
     def _part_of_unit(self, item: Traffic, depth: int, sizes: Sizes, unit: int) -> float:
         """Return how much of a line or page counts where the next loop outside walks to what comes behind."""

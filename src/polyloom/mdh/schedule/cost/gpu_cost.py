@@ -16,10 +16,10 @@ from math import ceil, exp, prod
 
 from polyloom.mdh.device.costs import GpuCosts
 from polyloom.mdh.device.devices import DeviceModel, UnitLimits
-from polyloom.mdh.schedule.compute_cost import StepModel
 from polyloom.mdh.schedule.copy_plan import fetched_values, local_bytes
-from polyloom.mdh.schedule.loop_sizes import LoopSizes
-from polyloom.mdh.schedule.memory_cost import MemoryModel
+from polyloom.mdh.schedule.cost.compute_cost import StepModel
+from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes
+from polyloom.mdh.schedule.cost.memory_cost import MemoryModel
 from polyloom.mdh.schedule.tiling import TileFacts
 
 _WORD = 4

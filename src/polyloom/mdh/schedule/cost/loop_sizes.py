@@ -11,6 +11,7 @@ from polyloom.ir.expressions import Binary, BinaryOp, Expression, Unary, childre
 from polyloom.ir.host import MdHom, Order
 from polyloom.mdh.schedule.addresses import Access, Buffers, access_of, inner_reads
 from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
+from polyloom.mdh.schedule.cost.guarded import Guarded, Shares
 from polyloom.mdh.schedule.risks import risky_reads
 from polyloom.mdh.schedule.schedules import Sizes
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -57,6 +58,13 @@ class Reads:
             return Work(terms)
         is_fused = len(self.hom.terms) == 1 and _is_product(self.hom.terms[0])
         return Work(terms, sum(map(_operations, combiner.results)), is_fused and _is_sum(combiner.results[0]))
+
+    def guarded(self, extents: Sizes) -> Guarded:
+        """Return the points under the conditions; ``extents``: per dimension, as if all were known."""
+        if "guarded" not in self.known:
+            self.known["guarded"] = Guarded(self.hom, extents)
+        found: Guarded = self.known["guarded"]
+        return found
 
     @cached_property
     def known(self) -> dict[object, Any]:
@@ -157,6 +165,33 @@ class LoopSizes:
     def totals(self) -> int:
         """Values that a register tile keeps."""
         return prod(self.private(d) for d in self.facts.kept) * len(self.facts.hom.outputs)
+
+    # Conditions
+
+    def shares(self, box: Sizes) -> Shares:
+        """Return the parts of boxes of points that the conditions leave."""
+        return self.reads.guarded(self.extents).shares(box)
+
+    @cached_property
+    def is_tested(self) -> bool:
+        """Whether a condition is asked at each point: others are bounds of loops."""
+        if self.facts.hom.guard is None:
+            return False
+        order = self.facts.schedule.private_order
+        nested = [*(d for d in order if d in self.facts.kept), *(d for d in order if d in self.facts.reduced)]
+        return self.facts.total_items > 1 or self.reads.guarded(self.extents).is_tested(nested)
+
+    @property
+    def of_steps(self) -> Shares:
+        """The parts of the steps; loops of the reduction begin at their bounds."""
+        kept = self.facts.kept
+        return self.shares(tuple([self.tile(d) if d in kept else 1 for d in range(len(self.extents))]))
+
+    @property
+    def of_tiles(self) -> float:
+        """The part of the register tiles with results."""
+        kept = self.facts.kept
+        return self.shares(tuple([self.tile(d) if d in kept else n for d, n in enumerate(self.extents)])).some
 
     # Loops
 
