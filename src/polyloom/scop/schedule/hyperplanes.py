@@ -18,6 +18,7 @@ from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.lattice import column_echelon
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.model import ScopStatement
+from polyloom.scop.schedule.constant_sizes import largest_size, with_size
 from polyloom.scop.schedule.plan import Hyperplane, Row, row_of
 
 _DIM = isl.dim_type
@@ -261,8 +262,11 @@ def _are_long(edges: Sequence[Edge]) -> bool:
 
 def _band(statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> list[Hyperplane]:
     """Return the members of the outermost band of isl's schedule, without constants."""
-    domain = reduce(isl.UnionSet.union, (isl.UnionSet.from_set(s.domain) for s in statements))
-    validity = reduce(isl.UnionMap.union, (isl.UnionMap.from_map(e.relation) for e in edges))
+    size = largest_size([e.relation for e in edges])
+    domains = (with_size(isl.Map.from_domain(s.domain), size).domain() for s in statements)
+    domain = reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, domains))
+    relations = (with_size(e.relation, size) for e in edges)
+    validity = reduce(isl.UnionMap.union, map(isl.UnionMap.from_map, relations))
     constraints = isl.ScheduleConstraints.on_domain(domain).set_validity(validity).set_proximity(validity)
     try:
         node = constraints.compute_schedule().get_root()
