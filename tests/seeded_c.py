@@ -7,6 +7,7 @@ All subscripts stay inside the arrays, all data are integers, what is stored in 
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,10 +43,11 @@ class SeededProgram:
     arrays: dict[str, Any]
 
 
-def program(seed: int, most: int = 4, *, tiled: bool = False) -> SeededProgram:
+def program(seed: int, most: int = 4, *, tiled: bool = False, known: bool = False) -> SeededProgram:
     """Return the program of a number, with at most so many nests of loops or forms.
 
     ``tiled``: every other loop is one over tiles and one inside, as people tile by hand.
+    ``known``: its sizes are numbers in its text, too.
     """
     rng = Random(seed)
     writer = _Writer(rng, tiles=Random(f"tiles of {seed}") if tiled else None)
@@ -53,9 +55,11 @@ def program(seed: int, most: int = 4, *, tiled: bool = False) -> SeededProgram:
     name = f"kernel_{seed}"
     lines = [f"void {name}({', '.join(_arguments())})", "{"]
     lines += [f"  int {local} = {value};" for local, value in OUTSIDE.items()]
+    sizes = {"n": rng.choice((0, 1, 2, 3, 5, 7, 8)), "m": rng.choice((0, 1, 2, 4, 6))}
+    if known:
+        body = [re.sub(r"\b[nm]\b", lambda found: str(sizes[found[0]]), line) for line in body]
     lines += ["#pragma scop", *(f"  {line}" for line in body), "#pragma endscop"]
     lines += [f"  outs[{k}] = {local};" for k, local in enumerate(STORED)] + ["}"]
-    sizes = {"n": rng.choice((0, 1, 2, 3, 5, 7, 8)), "m": rng.choice((0, 1, 2, 4, 6))}
     data = np.random.default_rng(seed)
     arrays = {
         name: data.integers(-9, 10, shape).astype("float64" if name in REALS else "int32")

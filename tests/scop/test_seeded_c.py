@@ -69,10 +69,23 @@ def test_loops_tiled_by_hand(first: int, tmp_path: Path) -> None:
     check(cases, [ReductionMode.DETECT], tmp_path)
 
 
+@pytest.mark.parametrize("first", one_in(2, range(0, 40, 10)))
+def test_known_sizes(first: int, tmp_path: Path) -> None:
+    cases = [program(seed, most=2, known=True) for seed in range(first, first + 10)]
+    check(cases, [ReductionMode.DETECT], tmp_path)
+
+
+@pytest.mark.parametrize("seed", [451055128, 451055160, 451055023, 451055121])
+def test_known_sizes_that_failed_once(seed: int, tmp_path: Path) -> None:
+    """A selection of one term; blocks inside a loop, whose iterators the loop's range was told of."""
+    check([program(seed, tiled=seed == 451055023, known=True)], [ReductionMode.DETECT], tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.ci
 @pytest.mark.parametrize("part", range(4))
 def test_fresh(part: int, tmp_path: Path) -> None:
     first = SystemRandom().randrange(1_000_000_000)
     print(f"programs {first} to {first + 24}")
-    check([program(first + k, tiled=bool(part % 2)) for k in range(25)], ReductionMode, tmp_path)
+    cases = [program(first + k, tiled=bool(part % 2), known=part >= 2) for k in range(25)]
+    check(cases, ReductionMode, tmp_path)

@@ -330,12 +330,14 @@ class Emitter:
             rows_map(s.domain.get_space(), row_of(plan.time, s)).intersect_domain(place.domain(s))
             for s in statements
         ]
-        line = reduce(isl.Set.union, (v.range() for v in values)).coalesce()
+        inner = _block_iterators(plan.body)
+        times = (project_out_parameters(v.range(), inner) for v in values)
+        line = reduce(isl.Set.union, times).coalesce()
         name = fresh(_time_name(statements, plan.time), {*parameter_names(place.context), *self.used})
         return self._loop(line, name, plan.body, (*place.times, (plan.time, name)), place)
 
     def _blocks(self, plan: Blocks, place: Place) -> tuple[HostNode, ...]:
-        inner = [p.iterator for p in walk_plans(plan.body) if isinstance(p, Blocks)]
+        inner = _block_iterators(plan.body)
         points = (project_out_parameters(place.domain(s).params(), inner) for s in statements_of(plan))
         line = _numbers_of(reduce(isl.Set.union, points), plan.iterator).coalesce()
         return self._loop(line, plan.iterator, plan.body, place.times, place)
@@ -376,6 +378,11 @@ def _own_element_planes(statement: ScopStatement, domain: isl.Set) -> Iterator[H
         )
         if not is_one_point and between.is_subset(between.fix_val(_DIM.set, k, isl.Val(0))):
             yield {statement.name: tuple(int(j == k) for j in range(size))}
+
+
+def _block_iterators(plans: Sequence[Plan]) -> list[str]:
+    """Return the iterators of blocks inside plans, which are parameters of the statements' domains."""
+    return [p.iterator for p in walk_plans(plans) if isinstance(p, Blocks)]
 
 
 def _numbers_of(points: isl.Set, parameter: str) -> isl.Set:

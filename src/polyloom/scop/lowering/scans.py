@@ -49,6 +49,8 @@ def selection_hom(
     operator = _selecting(found)
     update = Update(_OP[found.op], operator, best.value, frozenset())
     shape = shape_of(best, eliminate(domain), update, context, _common(found, neighbours))
+    if not shape.reduced:
+        raise NoHom("there is one point for each result: nothing is combined")
     for k in shape.reduced:
         _check_order(scop, best, shape.frame, k)
     inputs = Inputs(shape.frame)
