@@ -19,9 +19,9 @@ FORCED = (SimdMode.HULL, SimdMode.EXACT, SimdMode.ENUMERATE)
 LETTERS = {Strategy.HULL: "H", Strategy.EXACT: "X", Strategy.ENUMERATED: "E", Strategy.NONE: "-"}
 STRATEGIES = """
 adam N=8                                  | HH-   HH-   XX-   ---
-attention Q=6 T=6 D=4                     | HHHHH-H HHHHH-H XXXXX-X E-E----
-attention_streams Q=6 T=6 D=4             | HHH-H-H HHH-H-H XXX-X-X E-E---E
-attention_training Q=6 T=6 D=4            | HHHHHH HHHHHH XXXXXX EE----
+attention Q=6 T=6 D=4                     | HHHHHHH HHHHHHH XXXXXXX E-E---E
+attention_streams Q=6 T=6 D=4             | HHH-HHH HHH-HHH XXX-XXX E-E---E
+attention_training Q=6 T=6 D=4            | HHHHHH HHHHHH XXXXXX EE--EE
 avgpool C=4 H=8 Q=4 R=2 S=2               | HH    HH    XX    EE
 avgpool C=4 H=6 Q=4 R=3 S=1               | HH    HH    XX    -E
 avgpool_global                            | H     H     X     E
@@ -51,7 +51,7 @@ conv2d_channels                           | H     H     X     -
 conv2d_channels_columns                   | H     H     X     -
 conv2d_channels_one_port                  | H     H     X     -
 conv2d_dilated                            | H     H     X     E
-conv2d_padded_training C=2 K=2 H=4        | -HHHH -HHHH -XXXX --EEE
+conv2d_padded_training C=2 K=2 H=4        | -HHHH -HHHH -XXXX -EEEE
 conv2d_strided                            | H     H     X     E
 conv2d_training C=3 K=2 H=5 Q=3 R=3 S=1 D=1 | XHHH  -HHH  XXXX  -EEE
 conv2d_training C=3 K=2 H=7 Q=3 R=3 S=2 D=1 | HHHH  HHHH  XXXX  EEEE
@@ -151,7 +151,7 @@ outer_rows M=16 N=8 T=int16               | -     -     -     -
 pad                                       | -     -     -     -
 pad_no_port                               | -     -     -     -
 pad_row                                   | X     X     X     X
-padded_conv                               | -H    -H    -X    --
+padded_conv                               | -H    -H    -X    -E
 product N=16                              | X     X     X     X
 product_sparse N=16                       | -     -     -     -
 product_streams N=16                      | X     X     X     X
@@ -167,7 +167,7 @@ rowsum M=4 N=11 T=int16                   | X     -     X     E
 scale N=16                                | X     X     X     X
 scale_streams N=16                        | -     -     -     -
 scale_triggered N=16                      | H     H     X     E
-softmax M=4 N=8                           | H-H-  H-H-  X-X-  E---
+softmax M=4 N=8                           | H-HH  H-HH  X-XX  E---
 softmax_columns M=4 N=8                   | H-HH  H-HH  X-XX  E---
 state N=16                                | X     X     X     X
 stencil7 N=5 Z=5                          | HHHHHHH HHHHHHH XXXXXXX EEEEEE-
