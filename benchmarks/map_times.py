@@ -102,12 +102,11 @@ def _program(text: str) -> Program:
 
 def small() -> Iterator[tuple[str, Program]]:
     """Yield the layers of the examples, each source and size once."""
-    seen = dict.fromkeys((layer.source, layer.defines) for layer in layers())
     first = {}
     for layer in layers():
         first.setdefault((layer.source, layer.defines), layer)
-    for source, defines in seen:
-        yield " ".join([source, *defines]), first[source, defines].program()
+    for (source, defines), layer in first.items():
+        yield " ".join([source, *defines]), layer.program()
 
 
 SETS = {"small": small, "resnet50": resnet50}
