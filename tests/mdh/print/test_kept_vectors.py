@@ -150,22 +150,30 @@ def test_a_copy_that_the_block_declares_is_left_to_the_compiler() -> None:
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instructions of x86")
-@pytest.mark.parametrize("tile", [(6, 2, 8), (4, 3, 8), (8, 1, 8)])
-def test_totals_stay_in_registers(tile: tuple[int, int, int], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("tile", "points"),
+    [
+        ((6, 2, 8), 4),
+        ((4, 3, 8), 4),
+        ((8, 1, 8), 4),
+        pytest.param((6, 2, 8), 2, id="gcc has loads that it shares and invariants in registers of totals"),
+    ],
+)
+def test_totals_stay_in_registers(tile: tuple[int, int, int], points: int, tmp_path: Path) -> None:
     """The loop of a tile that fits loads each value once, and has nothing on the stack."""
     compiler = c_compiler("gcc")
     if compiler is None:
         pytest.skip("there is no gcc")
-    (tmp_path / "product.c").write_text(c_source(product([tile], points=4)))
+    (tmp_path / "product.c").write_text(c_source(product([tile], points=points)))
     words = [*compiler.command, *FLAGS, "-mavx2", "-mfma", "-mno-avx512f", "-ffp-contract=fast", "-S"]
     subprocess.run([*words, "product.c", "-o", "product.s"], cwd=tmp_path, check=True)
     text = (tmp_path / "product.s").read_text()
     rows, vectors, _ = tile
-    products = [line for line in text.splitlines() if "vfmadd" in line][: 4 * tile[0] * tile[1]]
-    assert len(products) == 4 * rows * vectors
+    products = [line for line in text.splitlines() if "vfmadd" in line][: points * tile[0] * tile[1]]
+    assert len(products) == points * rows * vectors
     first, last = (text.index(line) for line in (products[0], products[-1]))
     begin, end = text.rindex("\n.L", 0, first), text.index("\n\tj", last)
     loop = text[begin:end]
     assert not re.search(r"\(%r[sb]p\).*ymm|ymm.*\(%r[sb]p\)", loop), loop
     assert not any("(" in line for line in products), loop
-    assert loop.count("vbroadcastss") == 4 * rows
+    assert loop.count("vbroadcastss") == points * rows

@@ -276,7 +276,7 @@ def _file(functions: Sequence[CFunction], called: Sequence[str] = (), around: Ar
     around = around or Around()
     helpers, needs = definitions(all_needs([around.needs, *(f.needs for f in functions)]), C)
     headers = "".join(f"#include <{header}>\n" for header in sorted({"stdint.h", *needs.headers}))
-    shared = "".join(f"{text}\n" for text in (TEAM, PART, WORK, IN_REGISTER) if text in needs.definitions)
+    shared = "".join(f"{text}\n" for text in (IN_REGISTER, TEAM, PART, WORK) if text in needs.definitions)
     elsewhere = "".join(f"{head};\n" for head in called) + ("\n" if called else "")
     own = "\n".join(f.text for f in functions)
     return wrapped(f"{around.head}{headers}\n{around.before}{shared}{helpers}{elsewhere}{own}{around.after}")

@@ -7,6 +7,10 @@
 Compilers load such a vector in every product where instructions take operands from memory: six products of
 one vector are six loads of it beside six of the other factors, six cycles of loads for three of products.
 Where there are more values than registers it is left to them.
+
+gcc moves what does not change out of loops, and what is loaded twice into a register, without counting those
+that sums take: then a sum is on the stack in the innermost loop, which takes twice as long. It is told not to
+in files with such sums.
 """
 
 from __future__ import annotations
@@ -33,6 +37,9 @@ NAMES = tuple(f"kept_{k}" for k in range(REGISTERS))
 IN_REGISTER = """\
 #if defined(__AVX__) && !defined(__AVX512F__)
 #define in_register(v) __asm__("" : "+x"(v)) /* nobody knows what it is now, so it is not loaded again */
+#ifndef __clang__
+#pragma GCC optimize("no-move-loop-invariants", "no-gcse") /* they take registers of sums */
+#endif
 #else
 #define in_register(v)
 #endif
