@@ -8,7 +8,7 @@ import pytest
 from homs import at, buffers_of, convolution, dot, gemm, hom_of, matmul, stencil
 from scheduled_trees import compare
 
-from polyloom.ir.host import HostProgram
+from polyloom.ir.host import HostProgram, Index, View
 from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.native.device import choose
@@ -61,6 +61,58 @@ def test_vectors_run_where_a_constant_is_copied_for_them() -> None:
     assert copied
     assert all([c.memory for c in s.inputs] == [Memory.GLOBAL, Memory.LOCAL] for s in copied)
     assert all(s.vector != 2 for s in space(program).designs())
+
+
+def channels_before_windows(program: HostProgram) -> HostProgram:
+    """Return a convolution whose loops are over channels first, then rows and columns of the window."""
+    hom = hom_of(program)
+    order = (0, 1, 2, 5, 3, 4)
+
+    def turned(view: View) -> View:
+        indices = [i for i in view.indices if isinstance(i, Index)]
+        assert len(indices) == len(view.indices)
+        moved = (replace(i, coefficients=tuple(i.coefficients[d] for d in order)) for i in indices)
+        return replace(view, indices=tuple(moved))
+
+    changed = replace(
+        hom,
+        iterators=tuple(hom.iterators[d] for d in order),
+        extents=tuple(hom.extents[d] for d in order),
+        combine=tuple(hom.combine[d] for d in order),
+        inputs=tuple(map(turned, hom.inputs)),
+        outputs=tuple(map(turned, hom.outputs)),
+    )
+    return replace(program, body=(changed,))
+
+
+def test_a_reduction_ends_along_rows_in_memory() -> None:
+    """Channels lie together: they are the innermost loop, in which packed weights lie in that order, too."""
+    program = with_constants(channels_before_windows(convolution(7, 7, 16, 512, 3, 3)))
+    found = list(space(program).designs())
+    orders = {tuple(d for d in s.private_order if d > 2) for s in found}
+    assert orders == {(3, 4, 5), (4, 5, 3)}
+    for schedule in (s for s in found if s.vector == 2):
+        axes = schedule.inputs[1].axes or (0, 1, 2, 3)
+        channels_last = schedule.private_order[-1] == 3
+        assert axes == ((1, 2, 3, 0) if channels_last else (3, 1, 2, 0))
+    small = with_constants(channels_before_windows(convolution(2, 5, 18, 16, 2, 2)))
+    compare(small, next(s for s in space(small).designs() if s.private_order[-1] == 3), {})
+    short = with_constants(channels_before_windows(convolution(7, 7, 16, 3, 3, 3)))
+    assert {s.private_order[-1] for s in space(short).designs()} == {5}
+
+
+def test_points_in_the_same_cache_set_do_not_wait_for_the_next_channel() -> None:
+    """Points of 512 channels are 2048 bytes apart: those of a window are in two sets of eight lines each."""
+    program = with_constants(channels_before_windows(convolution(7, 7, 512, 512, 3, 3)))
+    device = replace(native(), vector_bytes=32, caches=(2**15, 2**19, 2**25), ways=(8, 8, 16))
+    forms = ScheduleSpace(hom=hom_of(program), buffers=buffers_of(program), device=device)
+    best = {
+        last: min(forms.predicted(s) for s in forms.designs() if s.private_order[-1] == last)
+        for last in (3, 5)
+    }
+    assert 1.1 * best[3] < best[5]
+    chosen = default_schedule(hom_of(program), buffers_of(program), device)
+    assert forms.predicted(chosen) <= best[3]
 
 
 def test_a_packed_copy_costs_nothing_in_a_run() -> None:

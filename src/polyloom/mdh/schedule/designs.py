@@ -16,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import ceil, prod
 
 from polyloom.ir.host import Order
@@ -92,6 +93,22 @@ class _Designs:
                 for tile in dict.fromkeys(self._tiles(v, t, width)):
                     yield from self._forms(v, t, width, tile, inputs)
 
+    @cached_property
+    def _reductions(self) -> list[tuple[int, ...]]:
+        """Orders of the reduction's loops: one that ends along rows in memory, and as they stand.
+
+        Of a convolution with channels last the rows are channels: as the loops stand, all points of a window
+        wait in the first cache, often in the same sets, for the next channel. Not where rows are short.
+        """
+        reduced, found = self.facts.reduced, list[tuple[int, ...]]()
+        is_free = self.facts.combiner is not None and self.facts.combiner.commutative
+        for access in (self.reads.inputs[k] for k in sorted(self.reads.inner)) if is_free else ():
+            if access is not None and access.steps and not access.buffer.constant:
+                line = self.device.costs.memory.line_bytes // access.buffer.type.size
+                rows = [d for d in reduced if access.is_unit(d) and self.extent(d) >= line]
+                found += [(*(e for e in reduced if e != d), d) for d in rows]
+        return list(dict.fromkeys([*found, reduced]))
+
     def _vectors(
         self, along: Sequence[int], *, copies: bool = False
     ) -> list[tuple[int, int, tuple[Caching, ...]]]:
@@ -124,7 +141,7 @@ class _Designs:
             copied = is_moving and (constant or apart)
             if copied and v in self.facts.reduced:
                 return None
-            found.append(_panels(access, v) if copied else Caching())
+            found.append(_panels(access, v, self.facts.reduced) if copied else Caching())
         return tuple(found)
 
     def _is_reused(self, access: Access, v: int) -> bool:
@@ -155,10 +172,13 @@ class _Designs:
                 if (c := _divisor(self.extent(d), most // whole)) > 1:
                     yield (v, a), (t, whole), (d, c)
 
-    def _unrolled(self, v: int, totals: int) -> list[dict[int, int]]:
-        """Return how often loops of the reduction are written out: the last one, others around it too."""
+    def _unrolled(self, v: int, totals: int, reduced: Sequence[int]) -> list[dict[int, int]]:
+        """Return how often loops of the reduction are written out: the last one, others around it too.
+
+        ``reduced``: their order.
+        """
         found, room = [dict[int, int]()], POINTS // totals
-        for d in reversed(self.facts.reduced):
+        for d in reversed(reduced):
             n = ceil(self.extent(d) / self.width) if d == v else self.extent(d)
             size = n if n <= min(SHORT, room) else _divisor(n, min(LONGEST_UNROLL, room))
             if size > 1:
@@ -170,7 +190,16 @@ class _Designs:
         self, v: int, t: int, width: int, tile: _Tile, inputs: tuple[Caching, ...]
     ) -> Iterator[Schedule]:
         """Yield schedules with a register tile: orders of loops, unrolled reductions."""
-        count, reduced = len(self.plain.private), self.facts.reduced
+        for reduced in self._reductions:
+            pairs = zip(inputs, self.reads.inputs, strict=True)
+            packed = [_panels(a, v, reduced) if a and c.memory is Memory.LOCAL else c for c, a in pairs]
+            yield from self._in_order(v, t, width, tile, tuple(packed), reduced)
+
+    def _in_order(
+        self, v: int, t: int, width: int, tile: _Tile, inputs: tuple[Caching, ...], reduced: Sequence[int]
+    ) -> Iterator[Schedule]:
+        """Yield schedules whose loops of the reduction have an order."""
+        count = len(self.plain.private)
         rest = [d for d in range(count) if d not in (v, t) and d not in reduced]
         kept = [d for d in dict.fromkeys((v, t)) if d not in reduced]
         points = {**dict.fromkeys(range(count), 1), **dict(tile)}
@@ -186,7 +215,7 @@ class _Designs:
         blocks = self._blocks(v, steps, copied) if copied else {}
         self._share(group, [d for d in (*rest, *kept) if not group[d] and d not in blocks], steps)
         for order in (first,) if copied or first == last else (first, last):
-            for unrolled in self._unrolled(v, prod(points.values())):
+            for unrolled in self._unrolled(v, prod(points.values()), reduced):
                 form = replace(
                     self.plain,
                     group=tuple(group),
@@ -250,9 +279,15 @@ def _divisor(n: int, most: int) -> int:
     return max(k for k in range(1, max(1, most) + 1) if n % k == 0)
 
 
-def _panels(access: Access, v: int) -> Caching:
-    """Return a copy in which neighbours along the vectors are neighbours, register tile by register tile."""
+def _panels(access: Access, v: int, reduced: Sequence[int]) -> Caching:
+    """Return a copy in which neighbours along the vectors are neighbours, register tile by register tile.
+
+    Its other axes are in the order of the loops of the reduction: ``reduced``.
+    """
     along = [axis for axis, steps in enumerate(access.steps) if steps[v]]
-    others = [axis for axis in range(len(access.steps)) if axis not in along]
+    places = [[k for k, d in enumerate(reduced) if steps[d]] for steps in access.steps]
+    others = sorted(
+        (a for a in range(len(places)) if a not in along), key=lambda a: min(places[a], default=-1)
+    )
     axes = (*others, *along)
     return Caching(Memory.LOCAL, () if axes == tuple(range(len(axes))) else axes, 0, True)
