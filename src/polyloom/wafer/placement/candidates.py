@@ -8,7 +8,7 @@ passes: a candidate that they refuse is dropped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, zip_longest
 
@@ -18,13 +18,16 @@ from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.mapping.reader import read_mapping
 from polyloom.wafer.placement.plan import (
+    Change,
     Plan,
     Problem,
+    changed,
     distinct_neighbours,
     first_plan,
     neighbours,
     placement_text,
     plan_text,
+    traffic_cycles,
 )
 from polyloom.wafer.placement.rectangles import rectangle_of
 from polyloom.wafer.placement.search import Ranked
@@ -270,17 +273,39 @@ def _legal_ports(search: _Search, plans: Sequence[Plan]) -> list[tuple[Plan, Can
 
 
 def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
-    """Change one port at a time and keep what is cheaper, until nothing is."""
-    improved = True
-    while improved and not search.is_full():
-        improved = False
-        for other in search.in_turn(distinct_neighbours(search.problem, plan), candidate.effort):
+    """Change one thing at a time and go on from what is cheapest, until nothing is cheaper by much.
+
+    What made a plan much slower is not tried again on those that follow, nor is a port whose traffic alone
+    takes longer than the plan does.
+    """
+    lost: set[Change] = set()
+    while True:
+        best: tuple[float, Plan | None] = (_WORTH * candidate.cycles, None)
+        changes = dict(_worth_trying(search.problem, plan, candidate, lost))
+        for other in search.in_turn(changes, candidate.effort):
             if search.is_full():
                 return
             tried = search.tried(other, candidate.effort)
-            if tried.refusal is None and tried.cycles < candidate.cycles:
-                plan, candidate, improved = other, tried, True
-                break
+            if tried.cycles > search.options.cutoff * candidate.cycles:
+                lost.add(changes[other])
+            best = min(best, (tried.cycles, other), key=lambda pair: pair[0])
+        if best[1] is None:
+            return
+        plan = best[1]
+        candidate = search.tried(plan, candidate.effort)
+
+
+def _worth_trying(
+    problem: Problem, plan: Plan, candidate: Candidate, lost: Container[Change]
+) -> Iterator[tuple[Plan, Change]]:
+    for other in distinct_neighbours(problem, plan):
+        change = changed(plan, other)
+        if change not in lost and traffic_cycles(problem, other, change) < candidate.cycles:
+            yield other, change
+
+
+_WORTH = 0.99
+"""Of a plan's cycles, those of another one from which the search goes on; the best seen is taken anyway."""
 
 
 def _was_too_hard(candidate: Candidate) -> bool:

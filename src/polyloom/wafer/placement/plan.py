@@ -74,12 +74,21 @@ def _first_port(problem: Problem, places: Sequence[Place], name: str, *, inward:
     traffic = [
         sum(map(math.prod, _line_boxes(problem, places, name, axis, inward=inward))) for axis in (0, 1)
     ]
-    if inward:
-        side = Side.NORTH if traffic[0] <= traffic[1] else Side.WEST
-    else:
-        side = Side.SOUTH if traffic[0] < traffic[1] else Side.EAST
+    axis = int(traffic[0] > traffic[1] if inward else traffic[0] >= traffic[1])
+    side = _first_side(axis, inward=inward)
     port = Port(side, tuple(range(len(problem.program.buffer(name).extents))))
     return _ordered(port, _line_extents(problem, places, name, port)) if inward else port
+
+
+def _first_side(axis: int, *, inward: bool) -> Side:
+    """Return the side beside columns or rows to begin with.
+
+    Elements leave in the order of their indices, which most layouts give to PEs by their coordinates: towards
+    the larger ones, those of the PEs farthest behind come first, so that PEs can send in turn (``turns``).
+    """
+    if inward:
+        return (Side.NORTH, Side.WEST)[axis]
+    return (Side.SOUTH, Side.EAST)[axis]
 
 
 def _line_boxes(
@@ -133,11 +142,41 @@ def distinct_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
                 yield replace(plan, inputs=_with(plan.inputs, n, changed))
     if problem.chooses_outputs:
         for n, (_, port) in enumerate(plan.outputs):
-            for changed in (_turned(port), _opposite(port)):
+            for changed in (_turned(port, inward=False), _opposite(port)):
                 yield replace(plan, outputs=_with(plan.outputs, n, changed))
     if problem.chooses_inputs:
         for n, (_, port) in enumerate(plan.inputs):
-            yield replace(plan, inputs=_with(plan.inputs, n, _turned(port)))
+            yield replace(plan, inputs=_with(plan.inputs, n, _turned(port, inward=True)))
+
+
+Change = frozenset[tuple[str, Port | tuple[str, ...]]]
+"""Tensors with their new ports, ``waits`` with its new statements: what makes a plan of another one."""
+
+
+def changed(plan: Plan, other: Plan) -> Change:
+    """Return what of ``other`` is not as in ``plan``; of inputs in another order, those that are moved."""
+    pairs = [*zip(plan.inputs, other.inputs, strict=True), *zip(plan.outputs, other.outputs, strict=True)]
+    ports = {new for old, new in pairs if new != old}
+    return frozenset({*ports, *([] if plan.waits == other.waits else [("trigger", other.waits)])})
+
+
+def traffic_cycles(problem: Problem, plan: Plan, change: Change) -> float:
+    """Return the wavelets that pass one of the changed ports of a plan: no code takes fewer cycles."""
+    ports = [(name, port, True) for name, port in plan.inputs]
+    ports += [(name, port, False) for name, port in plan.outputs]
+    return max(
+        (_wavelets(problem, plan, *each) for each in ports if each[:2] in change),
+        default=0.0,
+    )
+
+
+def _wavelets(problem: Problem, plan: Plan, name: str, port: Port, inward: bool) -> float:
+    boxes = _line_boxes(problem, plan.places, name, port.axis, inward=inward)
+    size = problem.program.buffer(name).type.size
+    return max(map(math.prod, boxes), default=0) * size / _WAVELET_BYTES
+
+
+_WAVELET_BYTES = 4
 
 
 def _may_wait(problem: Problem) -> tuple[str, ...]:
@@ -167,9 +206,9 @@ def _opposite(port: Port) -> Port:
     return replace(port, side=port.side.opposite)
 
 
-def _turned(port: Port) -> Port:
+def _turned(port: Port, *, inward: bool) -> Port:
     """Return the port on the first side of the other axis."""
-    return replace(port, side=next(side for side in Side if side.line != port.side.line))
+    return replace(port, side=_first_side(1 - port.axis, inward=inward))
 
 
 def _other_orders(port: Port) -> Iterator[Port]:

@@ -1,0 +1,100 @@
+"""How ports are refined: which changes are tried, and that the search goes on from the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from polyloom import read_program
+from polyloom.diagnostics import Source
+from polyloom.ir.host import Index
+from polyloom.ir.program import Program
+from polyloom.wafer.mapping.grid import Grid, Side
+from polyloom.wafer.mapping.reader import read_given
+from polyloom.wafer.placement.boxes import Movement
+from polyloom.wafer.placement.candidates import Candidate, Pricers, SearchOptions, Wanted, compare
+from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile
+from polyloom.wafer.placement.cost.estimate import LayoutEstimate
+from polyloom.wafer.placement.layouts import Layout
+from polyloom.wafer.placement.plan import (
+    Plan,
+    Problem,
+    changed,
+    distinct_neighbours,
+    first_plan,
+    traffic_cycles,
+)
+from polyloom.wafer.placement.search import Ranked
+
+PROGRAM = read_program("lair twice(): float16 x[8][12] -> float16 y[8][12]\n"
+                       "{ all (i, j) in (8, 12) y[i][j] = x[i][j] + x[i][j] }\n")  # fmt: skip
+PROBLEM = Problem(PROGRAM, read_given(Source("<no map>", ""), PROGRAM), Movement(("x",), ("y",), ()), {})
+PLACES = (
+    Place(
+        Coordinate((Tile(Index.unit(0, 2), 0, 7, 2),)),
+        Coordinate((Tile(Index.unit(1, 2), 0, 11, 3),)),
+    ),
+)
+PLAN = first_plan(PROBLEM, Grid(4, 4), PLACES)
+WEST_IN, EAST_OUT = "-> [PE[-1, j//3]", "-> [PE[4, j//3]"
+
+
+def test_ports_on_the_other_axis_begin_where_elements_come_and_leave_in_order() -> None:
+    others = list(distinct_neighbours(PROBLEM, PLAN))
+    inward = {dict(p.inputs)["x"].side for p in others}
+    outward = {dict(p.outputs)["y"].side for p in others}
+    assert inward == {Side.NORTH, Side.WEST}
+    assert outward == {Side.EAST, Side.SOUTH, Side.WEST}
+
+
+@pytest.mark.parametrize(("name", "wavelets"), [("x", 8 * 3 / 2), ("y", 2 * 12 / 2)])
+def test_the_traffic_of_a_changed_port_is_what_a_line_needs(name: str, wavelets: float) -> None:
+    def turned(plan: Plan) -> bool:
+        ports = [{**dict(p.inputs), **dict(p.outputs)}[name] for p in (PLAN, plan)]
+        return ports[0].axis != ports[1].axis
+
+    other = next(p for p in distinct_neighbours(PROBLEM, PLAN) if turned(p))
+    assert traffic_cycles(PROBLEM, other, changed(PLAN, other)) == wavelets
+
+
+def refined(cycles: Callable[[str], float]) -> tuple[str, list[str]]:
+    """Return the best map and all that were priced, with prices that a function of the text gives."""
+    tried: list[str] = []
+
+    def price(program: Program, wanted: Sequence[Wanted]) -> list[Candidate]:
+        tried.extend(w.text for w in wanted)
+        return [Candidate(w.text, cycles(w.text), None, w.placement) for w in wanted]
+
+    ranked = [Ranked(Layout(), PLACES, LayoutEstimate(100, (), 16))]
+    found = compare(PROBLEM, ranked, Pricers(1, price), SearchOptions())
+    return min(found, key=lambda c: c.cycles).text, tried
+
+
+def test_the_search_goes_on_from_the_best_change_not_from_the_first() -> None:
+    """The output on another side is 2 % cheaper, and a dead end; the input on another one is far cheaper."""
+
+    def cycles(text: str) -> float:
+        west, first_side = WEST_IN in text, EAST_OUT in text
+        return {(False, True): 1000, (False, False): 980, (True, True): 800, (True, False): 990}[
+            west, first_side
+        ]
+
+    assert EAST_OUT in refined(cycles)[1][0]
+    best, _ = refined(cycles)
+    assert WEST_IN in best
+    assert EAST_OUT in best
+
+
+def test_what_made_a_plan_much_slower_is_not_tried_again() -> None:
+    def cycles(text: str) -> float:
+        return (800 if WEST_IN in text else 1000) * (5 if "trigger" in text else 1)
+
+    _, tried = refined(cycles)
+    assert sum("trigger" in text for text in tried) == 1
+
+
+def test_a_port_whose_traffic_takes_longer_than_the_plan_is_not_tried() -> None:
+    _, tried = refined(lambda text: 5.0)
+    assert len(tried) < len(refined(lambda text: 1000.0)[1])
+    assert not any(WEST_IN in text for text in tried)
