@@ -32,6 +32,7 @@ def test_the_comparison_sees_a_wrong_gradient() -> None:
     module, inputs = models.MODELS["lenet"]()
     want = models.gradients(module, module, inputs)[1]
     assert models.difference([2 * g for g in want], want) > 0.5
+    assert models.difference([2e-12 * g for g in want], [1e-12 * g for g in want]) > 0.5
 
 
 def test_open_sizes_run_without_compiling_in_pytorch_again() -> None:
