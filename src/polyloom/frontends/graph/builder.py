@@ -76,6 +76,7 @@ class Builder:
     tensors: dict[str, Buffer] = field(default_factory=dict)
     constants: dict[str, NDArray] = field(default_factory=dict)
     shared: dict[str, Value] = field(default_factory=dict)
+    _users: dict[str, list[int]] = field(default_factory=dict)
     _order: Callable[[int], Sequence[int]] | None = None
     _room: int = MOST_MADE
     _folded: int = 0
@@ -288,6 +289,8 @@ class Builder:
     def _add(self, statement: Statement) -> None:
         for access in statement.reads:
             self._use(access.buffer)
+        for name in {access.buffer for access in (*statement.reads, statement.write)}:
+            self._users.setdefault(name, []).append(len(self.statements))
         self.statements.append(statement)
 
     def _use(self, tensor: str) -> None:
@@ -323,16 +326,22 @@ class Builder:
 
     # -- names -------------------------------------------------------------------------------------------
 
-    def rename_tensor(self, old: str, wanted: str, first: int) -> str:
-        """Call a tensor that the statements from number ``first`` on have made like ``wanted``."""
+    def is_written(self, tensor: str) -> bool:
+        """Tell whether a statement writes a tensor: it is no input and no constant."""
+        return any(self.statements[k].write.buffer == tensor for k in self._users.get(tensor, ()))
+
+    def rename_tensor(self, old: str, wanted: str) -> str:
+        """Call a tensor like ``wanted``, in the statements that use it."""
         self.names.free(old)
         new = self.names.new(wanted, wanted)
         if old in self.constants:
             self.constants[new] = self.constants.pop(old)
         if old in self.tensors:
             self.tensors[new] = replace(self.tensors.pop(old), name=new)
-        for k in range(first, len(self.statements)):
+        users = self._users.pop(old, [])
+        for k in users:
             self.statements[k] = _with_tensor(self.statements[k], old, new)
+        self._users[new] = users
         return new
 
     def rename_statement(self, number: int, wanted: str) -> None:
@@ -379,8 +388,6 @@ def _with_tensor(statement: Statement, old: str, new: str) -> Statement:
     def renamed(access: View) -> View:
         return replace(access, buffer=new) if access.buffer == old else access
 
-    if all(a.buffer != old for a in (*statement.reads, statement.write)):
-        return statement
     reads = tuple(renamed(a) for a in statement.reads)
     return statement.changed(reads=reads, write=renamed(statement.write))
 

@@ -309,7 +309,7 @@ class _Walk:
             known_name = builder.names.originals.get(value.tensor)
             shared = any(v.tensor == value.tensor for v in builder.shared.values())
             if name and fresh and known_name is None and not shared:
-                new = builder.rename_tensor(value.tensor, name, first)
+                new = builder.rename_tensor(value.tensor, name)
                 results = [_moved(r, value.tensor, new) for r in results]
                 self._rename_last(node, new, first, number)
         if not self.depth:
@@ -360,16 +360,20 @@ class _Walk:
             if isinstance(value, ValueList):
                 self.refusals.append(Refusal(tensor.name, "output", "it is a list of tensors"))
                 continue
-            now = replace(value, tensor=self._new_names.get(value.tensor, value.tensor))
             try:
-                found[tensor.name] = self._output(tensor.name, now, found)
+                found[tensor.name] = self._output(tensor.name, self._with_new_name(value), found)
             except Refused as refused:
                 self.refusals.append(Refusal(tensor.name, "output", str(refused)))
+        self.values = {n: self._with_new_name(value) for n, value in self.values.items()}
         return found
+
+    def _with_new_name(self, value: Value) -> Value:
+        new = self._new_names.get(value.tensor)
+        return value if new is None else replace(value, tensor=new)
 
     def _output(self, name: str, value: Value, found: Mapping[str, Value]) -> Value:
         builder = self.builder
-        own = any(s.write.buffer == value.tensor for s in builder.statements)
+        own = builder.is_written(value.tensor)
         taken = any(v.tensor == value.tensor for v in found.values())
         if own and not taken and is_whole(value) and builder.tensors[value.tensor].extents == value.shape:
             return self._called(name, value)
@@ -379,10 +383,7 @@ class _Walk:
         """Give a tensor the name of the output that it is."""
         if self.builder.names.originals.get(value.tensor) == name:
             return value
-        self._new_names[value.tensor] = new = self.builder.rename_tensor(value.tensor, name, 0)
-        self.values = {
-            n: replace(v, tensor=new) if v.tensor == value.tensor else v for n, v in self.values.items()
-        }
+        self._new_names[value.tensor] = new = self.builder.rename_tensor(value.tensor, name)
         return replace(value, tensor=new)
 
 
@@ -395,10 +396,9 @@ def _copied(builder: Builder, name: str, value: Value) -> Value:
     """Copy what is an input, a constant or a view into an output of its own."""
     if value.size == 0:
         raise Refused("it has no elements")
-    first = len(builder.statements)
     builder.layer, builder.result = f"output_{name}", name
     copied = builder.moved(value)
-    tensor = builder.rename_tensor(copied.tensor, name, first)
+    tensor = builder.rename_tensor(copied.tensor, name)
     return replace(copied, tensor=tensor)
 
 
