@@ -27,6 +27,7 @@ from polyloom.scop.dependence.dependences import Dependences, Kind, dependences
 from polyloom.scop.dependence.nesting import times_of
 from polyloom.scop.dependence.reductions import Update, update_of
 from polyloom.scop.lowering.conditional_stores import stores_where_asked_only
+from polyloom.scop.lowering.filled_holes import with_filled_holes
 from polyloom.scop.lowering.fusion import fused, without_dead
 from polyloom.scop.lowering.host_nodes import Emitter
 from polyloom.scop.lowering.sequential import nest, nest_of
@@ -34,6 +35,7 @@ from polyloom.scop.lowering.whole_body import automatic
 from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.model import Scop
 from polyloom.scop.preparation.branches import joined
+from polyloom.scop.preparation.choices import with_choices_made
 from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.last_values import with_last_values
@@ -177,7 +179,7 @@ _CONTEXT = 50_000
 
 def prepared(scop: Scop) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
-    return with_last_values(substituted(joined(with_existing_targets(scop))))
+    return with_last_values(substituted(with_choices_made(joined(with_existing_targets(scop)))))
 
 
 def _parallel(
@@ -189,7 +191,8 @@ def _parallel(
     else:
         found = _transformed(scop, mode, strict, in_blocks=in_blocks, wavefronts=wavefronts)
     check_written(scop, found.program)
-    return replace(found, program=with_unique_names(found.program))
+    program = after_pass(f"the filling of holes of `{scop.name}`", with_filled_holes(found.program))
+    return replace(found, program=with_unique_names(program))
 
 
 def _marked(found: Transformation) -> Transformation:

@@ -8,9 +8,11 @@ from forms import read, transformed
 
 from compiled_c import call
 from polyloom.ir.evaluation.programs import evaluate_host
+from polyloom.ir.expressions import Select, walk
 from polyloom.ir.host import MdHom, Role
 from polyloom.polyhedra.loops.tree import leaves_in
 from polyloom.scop.preparation.branches import joined
+from polyloom.scop.preparation.choices import with_choices_made
 from polyloom.scop.preparation.forward_substitution import substituted
 
 SIGNS = """
@@ -121,6 +123,26 @@ void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
     }
 }"""
 
+SUMMED_AREA = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n][n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      y[i][j] = x[i][j] + (i > 0 ? y[i - 1][j] : 0) + (0 < j ? y[i][j - 1] : 0)
+              - (i > 0 && j >= 1 ? y[i - 1][j - 1] : 0) * w[j];
+}"""
+
+STARTED_BY_PARAMETERS = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++)
+    y[i] = w[i] + (2 * i + 1 < n - 1 ? x[i][i] : i == n - 1 ? y[0] * 3 : y[i - 1]) * 5;
+}"""
+
+OF_DATA_AND_ITERATORS = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++)
+    y[i] = (i > 1 && w[i] > 4 ? y[i - 2] : w[i] > 2 ? (i > 0 ? y[i - 1] : 7) : x[i][0]) + w[i];
+}"""
+
 PROGRAMS = {
     "signs": SIGNS,
     "no else": NO_ELSE,
@@ -133,6 +155,9 @@ PROGRAMS = {
     "two ifs": TWO_IFS,
     "both or none": BOTH_OR_NONE,
     "as an index": AS_AN_INDEX,
+    "summed area": SUMMED_AREA,
+    "started by parameters": STARTED_BY_PARAMETERS,
+    "of data and iterators": OF_DATA_AND_ITERATORS,
 }
 
 
@@ -141,7 +166,7 @@ PROGRAMS = {
 def test_the_numbers_are_those_of_c(name: str, n: int) -> None:
     source = PROGRAMS[name]
     numbers = np.random.default_rng(n)
-    shapes = {"x": (n, n), "w": (n,), "y": (n,)}
+    shapes = {"x": (n, n), "w": (n,), "y": (n, n) if "y[n][n]" in source else (n,)}
     arrays = {array: numbers.integers(0, 9, shape, np.uint32) for array, shape in shapes.items()}
     expected = call(source, "kernel", {"n": n, **arrays})
     program = transformed(source)
@@ -162,3 +187,20 @@ def test_a_value_that_costs_much_is_computed_once() -> None:
     source = CHAIN.replace("b * x[j][i]", "b * x[j][i] + b")
     dear = source.replace("a * 3 + w[i]", "(a / 3 + w[i] / 5) / 7 % 11")
     assert [len(substituted(joined(read(text))).statements) for text in (source, dear)] == [1, 2]
+
+
+def test_choices_of_its_own_array_become_statements() -> None:
+    made = {name: with_choices_made(read(PROGRAMS[name])).statements for name in PROGRAMS}
+    choosing = {
+        name for name, statements in made.items() if len(statements) > len(read(PROGRAMS[name]).statements)
+    }
+    assert choosing == {"summed area", "started by parameters", "of data and iterators"}
+    assert [len(made[name]) for name in sorted(choosing)] == [2, 3, 4]
+    for piece in made["summed area"]:
+        assert all(read.relation.domain().is_equal(piece.domain) for read in piece.reads)
+        assert not any(isinstance(part, Select) for part in walk(piece.value))
+
+
+def test_what_is_chosen_of_other_arrays_stays_one_statement() -> None:
+    source = SUMMED_AREA.replace("y[i - 1]", "x[i - 1]").replace("y[i][j - 1]", "x[i][j - 1]")
+    assert len(with_choices_made(read(source)).statements) == 1

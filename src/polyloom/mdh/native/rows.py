@@ -3,10 +3,12 @@
 A wavefront (``w = 4 * t + 2 * i + j``) leaves parallel points that lie far apart in memory, and threads meet
 after each of its many steps. The loops of the source walk along rows: in md_homs, whose vectors are
 neighbours, or as linear recurrences in vectors. Few threads do these sooner than the other. Where a loop
-would remain that is neither, the wavefront stays.
+would remain that is neither, the wavefront stays; what both forms have in common does not matter.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from polyloom.ir.host import HostProgram, Nest
 from polyloom.mdh.device.devices import DeviceModel
@@ -25,7 +27,8 @@ def suited(program: HostProgram, device: DeviceModel) -> HostProgram:
     rows = program.in_rows
     if rows is None or device.platform != NATIVE or device.compute_units > FEW_THREADS:
         return program
-    return rows if _is_quick(rows, device) else program
+    others = tuple(node for node in rows.body if node not in program.body)
+    return rows if _is_quick(replace(rows, body=others), device) else program
 
 
 def _is_quick(rows: HostProgram, device: DeviceModel) -> bool:

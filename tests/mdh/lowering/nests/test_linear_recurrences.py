@@ -114,6 +114,14 @@ def test_few_threads_walk_along_rows_and_many_along_wavefronts(tmp_path: Path) -
     assert suited(loaded.program, choose("native", threads=64)) is loaded.program
 
 
+def test_loops_that_both_forms_have_do_not_decide(tmp_path: Path) -> None:
+    """The squares are no linear recurrence, and stay loops with and without a wavefront."""
+    squares = "for (int i = 1; i < n; i++) b[0][i] += b[0][i - 1] * b[0][i - 1];"
+    program(tmp_path, f"{squares} {FORMS['a mean of neighbours, in place']}", defines={"REAL": "double"})
+    (loaded,) = load_host_programs(tmp_path / "recurrence.c", Reading(defines={"REAL": "double"}))
+    assert suited(loaded.program, choose("native", threads=2)) is loaded.program.in_rows is not None
+
+
 HEAD = "void kernel(int n, double w, double v, double A[n][n], double b[n][n], float f[n])"
 SCANS: dict[str, str] = {
     "sums": "double s = w; for (int i = 0; i < n; i++) { s += b[0][i]; A[1][i] = s; }",
