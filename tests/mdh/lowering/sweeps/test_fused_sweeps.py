@@ -106,6 +106,10 @@ NEEDS_ALL = """
   for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) t[r] += A[r][c] * x[c];
   for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) y[c] += A[r][c] * t[n - 1 - r];"""
 
+NUMBERED = """
+  for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) t[r] += A[r][c] * x[c] * (7 * r + 2 * c + 1);
+  for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) y[c] += (A[r][c] + r * c) * t[r];"""
+
 FUSED = {
     "there and back": THERE_AND_BACK,
     "updated first": UPDATED_FIRST,
@@ -114,6 +118,7 @@ FUSED = {
     "greatest": GREATEST,
     "triangles": TRIANGLES,
     "map between": MAP_BETWEEN,
+    "numbered": NUMBERED,
 }
 APART = {"upside down": UPSIDE_DOWN, "needs all": NEEDS_ALL, "sum between": SUM_BETWEEN}
 

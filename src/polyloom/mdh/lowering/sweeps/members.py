@@ -12,12 +12,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from polyloom.ir.expressions import Constant, Expression, Iterator, Read, walk
-from polyloom.ir.host import CombineOperator, HostProgram, Index, MdHom, Order, View, expressions_of
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Constant,
+    Convert,
+    Expression,
+    Iterator,
+    ParameterValue,
+    Read,
+)
+from polyloom.ir.host import CombineOperator, HostProgram, Index, MdHom, Order, View
 from polyloom.ir.rebuild import Leaf, read_positions, with_leaves
+from polyloom.ir.types import ElementType
 from polyloom.mdh.schedule.addresses import kept_dimensions, known, reduced_dimensions
 from polyloom.mdh.schedule.tiling import has_tiles
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, replace_name, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, linear_terms, replace_name, sum_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +57,7 @@ def members(node: MdHom, program: HostProgram) -> tuple[Member, ...]:
     """Return the ways in which a node can be cut, along its outermost dimensions first."""
     if not has_tiles(node) or any(known(extent) is None for extent in node.extents):
         return ()
-    parts = (part for value in expressions_of(node) for part in walk(value))
-    fixed = {part.dimension for part in parts if isinstance(part, Iterator)}
-    found = (_member(node, d, program) for d in range(len(node.extents)) if d not in fixed)
+    found = (_member(node, d, program) for d in range(len(node.extents)))
     return tuple(m for m in found if m is not None and m.rows > 1)
 
 
@@ -185,9 +193,17 @@ def _strip(node: MdHom, d: int, first: IntExpression, rows: int) -> MdHom:
     name = node.iterators[d]
     here = sum_of([(1, Name(name)), (1, first)])
 
+    def leaf(part: Leaf) -> Expression:
+        if not isinstance(part, Iterator) or part.dimension != d:
+            return part
+        return Binary(BinaryOp.ADD, part, Convert(part.type, _value(first)))
+
+    def value(of: Expression | None) -> Expression | None:
+        return None if of is None else with_leaves(of, leaf)
+
     def index(of: Index | Expression) -> Index | Expression:
-        if not isinstance(of, Index) or not of.coefficients[d]:
-            return of
+        if not isinstance(of, Index):
+            return with_leaves(of, leaf)
         return Index(of.coefficients, sum_of([(1, of.offset), (of.coefficients[d], first)]))
 
     def view(of: View) -> View:
@@ -201,6 +217,19 @@ def _strip(node: MdHom, d: int, first: IntExpression, rows: int) -> MdHom:
         extents=tuple(Number(rows) if k == d else extent for k, extent in enumerate(node.extents)),
         inputs=tuple(map(view, node.inputs)),
         outputs=tuple(map(view, node.outputs)),
+        terms=tuple(with_leaves(term, leaf) for term in node.terms),
+        initial=tuple(map(value, node.initial)),
+        finish=tuple(map(value, node.finish)),
         guard=condition(node.guard),
         written=condition(node.written),
     )
+
+
+def _value(first: IntExpression) -> Expression:
+    """Return a sum of multiples of host iterators as a scalar function."""
+    terms, constant = linear_terms([(1, first)])
+    found: Expression = Constant(constant, ElementType.INT64)
+    for factor, term in terms:
+        assert isinstance(term, Name), first
+        found = Binary(BinaryOp.ADD, found, ParameterValue(term.name, ElementType.INT64) * factor)
+    return found
