@@ -12,10 +12,12 @@ from test_seeded_c import differences
 
 from polyloom.diagnostics import Source, Unsupported
 from polyloom.frontends.c import read_c
-from polyloom.ir.host import MdHom
+from polyloom.ir.host import HostProgram, MdHom
+from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.polyhedra import effort
 from polyloom.polyhedra.effort import TooHardError, at_most, none_outside
 from polyloom.polyhedra.loops.generate import WrongLoops
+from polyloom.polyhedra.loops.tree import leaves_in
 from polyloom.scop import transform
 from polyloom.scop.model import Scop
 from polyloom.scop.transform import ReductionMode, host_program, serial_program
@@ -56,6 +58,53 @@ def test_where_isl_fails_the_part_runs_sequentially_and_right(
         scop = part(case.text)
         found = serial_program(scop) if name == "nest" else host_program(scop).program
         assert differences(case, found, expected) == [], case.text
+
+
+def test_a_form_that_is_no_program_gives_way_to_the_sequential_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A fault of ours, found at the very end, costs speed and not the program."""
+    cases = [program(seed) for seed in SEEDS]
+    forms: list[str] = []
+
+    def verified(name: str, found: HostProgram) -> HostProgram:
+        forms.append(name)
+        if any(isinstance(node, MdHom) for node in leaves_in(found.body)):
+            raise InvalidProgram("injected")
+        return found
+
+    monkeypatch.setattr(transform, "at_the_end", verified)
+    monkeypatch.setattr(transform, "is_on", lambda: False)
+    for case, expected in zip(cases, meanings(cases, tmp_path), strict=True):
+        found = host_program(part(case.text))
+        assert [r.code for r in found.remarks] in (["scop-fallback"], []), case.text
+        assert differences(case, found.program, expected) == [], case.text
+    assert len(forms) > len(cases)
+
+
+def test_where_passes_are_verified_such_a_form_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transform, "at_the_end", raising(InvalidProgram("injected")))
+    with pytest.raises(InvalidProgram):
+        host_program(part(program(0).text))
+
+
+def test_a_fault_of_the_form_in_rows_leaves_the_wavefront(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """void kernel(int n, double a[n][n]) {
+      for (int i = 1; i < n; i++) for (int j = 1; j < n; j++) a[i][j] += a[i - 1][j] + a[i][j - 1];
+    }"""
+    made = transform._parallel
+
+    def parallel(*given: Any, **options: Any) -> Any:
+        if not options.get("wavefronts", True):
+            raise InvalidProgram("injected")
+        return made(*given, **options)
+
+    assert host_program(part(text)).program.in_rows is not None
+    monkeypatch.setattr(transform, "_parallel", parallel)
+    monkeypatch.setattr(transform, "is_on", lambda: False)
+    found = host_program(part(text))
+    assert found.program.in_rows is None
+    assert any(isinstance(node, MdHom) for node in leaves_in(found.program.body))
 
 
 MODES = [pytest.param(mode, marks=[] if mode is ReductionMode.DETECT else LATER) for mode in ReductionMode]
