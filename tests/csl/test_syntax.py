@@ -119,6 +119,7 @@ def test_everything_at_the_top_of_a_file() -> None:
     [
         ("const a = 1", "csl-syntax", (1, 12)),
         ("const a = $;", "csl-character", (1, 11)),
+        ("# include <math.h>", "csl-character", (1, 1)),
         ('const a = "b;\n', "csl-string", (1, 11)),
         ('const a = "\\q";', "csl-string", (1, 11)),
         ("const a = 12ab;", "csl-number", (1, 11)),
@@ -143,3 +144,12 @@ def test_one_diagnostic_with_its_place(text: str, code: str, place: tuple[int, i
     assert found.span is not None
     assert (found.span.line, found.span.column) == place
     assert found.helps
+
+
+def test_a_c_file_is_told_from_a_comment_of_another_language() -> None:
+    helps = []
+    for text in ("#define N 3", "# of PEs"):
+        with pytest.raises(PolyloomError) as caught:
+            parse(Source("w.csl", text))
+        helps += caught.value.diagnostics[0].helps
+    assert ["polyloom run" in text for text in helps] == [True, False]

@@ -60,6 +60,14 @@ def test_extents_are_solved(extent: IntExpression, size: int, n: int) -> None:
     assert found.parameters["n"] == n
 
 
+def test_a_missing_size_is_not_asked_for_by_the_name_of_an_array_of_ours() -> None:
+    made = program(("x_each", (N,), Role.LOCAL), ("x", (N,), Role.INPUT))
+    with pytest.raises(PolyloomError) as raised:
+        bind(Signature(made, ()), {"m": 1})
+    (missing,) = (d for d in raised.value.diagnostics if d.code == "parameter-missing")
+    assert "or an array for `x`" in missing.helps
+
+
 def test_what_is_refused() -> None:
     y, a, x = array(3), array(3, 4), array(4)
     assert codes(SIGNATURE, y=y, A=a) == ["input-missing"]

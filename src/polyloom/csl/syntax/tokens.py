@@ -69,6 +69,10 @@ def tokens_of(source: Source) -> tuple[Token, ...]:
     return (*tokens, Token("end", "", end, end))
 
 
+_DIRECTIVE = re.compile(r"#\s*(include|define|pragma|if|ifdef|ifndef|undef)\b")
+"""Of C's preprocessor."""
+
+
 def _unreadable(source: Source, place: int) -> Diagnostic:
     character = source.text[place]
     span = Span(source, place, place + 1)
@@ -79,9 +83,14 @@ def _unreadable(source: Source, place: int) -> Diagnostic:
             span,
             helps=['end it with `"`; a line break in it is `\\n`'],
         )
-    helps = {"@": ["a builtin is `@` and its name, as `@get_color(1)`"], "#": ["a comment begins with `//`"]}
+    if _DIRECTIVE.match(source.text, place):
+        helps = [
+            "this is C, not CSL: `polyloom run FILE --check` runs a C function, `polyloom show FILE` reads it"
+        ]
+        return error("csl-character", f"`{character}` is no part of CSL", span, helps=helps)
+    known = {"@": ["a builtin is `@` and its name, as `@get_color(1)`"], "#": ["a comment begins with `//`"]}
     return error(
-        "csl-character", f"`{character}` is no part of CSL", span, helps=helps.get(character, ["remove it"])
+        "csl-character", f"`{character}` is no part of CSL", span, helps=known.get(character, ["remove it"])
     )
 
 

@@ -247,7 +247,8 @@ def _parameter_faults(program: HostProgram, parameters: Mapping[str, int]) -> It
     missing = [p.name for p in program.parameters if p.name not in parameters]
     for name in missing:
         helps = [f"give it: `--param {name}=NUMBER`, or `{name}=...` in Python"]
-        helps += [f"or an array for `{b.name}`" for b in program.buffers if Name(name) in b.shape][:1]
+        theirs = (b for b in program.buffers if b.role is not Role.LOCAL and Name(name) in b.shape)
+        helps += [f"or an array for `{b.name}`" for b in theirs][:1]
         yield error("parameter-missing", f"the parameter `{name}` has no value", helps=helps)
     if not missing and program.context is not None and not holds(program.context, parameters):
         values = ", ".join(f"{name} = {value}" for name, value in parameters.items())
