@@ -103,3 +103,18 @@ void wrapped_values(int n, REAL a[n], REAL b[n])
     x = b[i];
   }
 }
+
+void all_others(int m, REAL x[m], REAL y[m])
+{
+  for (int i = 0; i < m; i++)
+    for (int j = 0; j < m; j++)
+      if (i != j)
+        y[i] += x[j] / (1 + (x[i] - x[j]) * (x[i] - x[j]));
+}
+
+void recursive_filter(int m, REAL A[m][m], REAL B[m][m])
+{
+  for (int i = 0; i < m; i++)
+    for (int j = 0; j < m; j++)
+      B[i][j] = A[i][j] + (i > 0 ? 0.25 * B[i - 1][j] : 0) + (j > 0 ? 0.5 * B[i][j - 1] : 0);
+}
