@@ -44,10 +44,11 @@ def _without_buffers(program: HostProgram) -> HostProgram:
 def test_a_broken_program_is_never_run(
     verb: str, debug: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The front end's passes lose all buffers."""
-    before = transform.with_unique_names
+    """The front end's passes lose all buffers, those of the sequential form too."""
+    before, sequential = transform.with_unique_names, transform.serial_program
     monkeypatch.setattr(_Switch, "on", False)
     monkeypatch.setattr(transform, "with_unique_names", lambda p: _without_buffers(before(p)))
+    monkeypatch.setattr(transform, "serial_program", lambda scop: _without_buffers(sequential(scop)))
     options = ["--debug"] if debug else []
     assert run([*options, verb, str(EXAMPLES / "c" / "gemm.c")]) == 70
     said = capsys.readouterr()
