@@ -10,8 +10,7 @@ from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 def condition_of(inequalities: Sequence[Index], iterators: Sequence[str]) -> IntExpression | None:
     """Return the condition that all of these are at least 0; None where there are none."""
-    conditions = tuple(_at_least_zero(affine, iterators) for affine in inequalities)
-    return conditions[0] if len(conditions) == 1 else Operation("and", conditions) if conditions else None
+    return conjunction([_at_least_zero(affine, iterators) for affine in inequalities])
 
 
 def _at_least_zero(affine: Index, iterators: Sequence[str]) -> IntExpression:
@@ -25,18 +24,29 @@ def inequalities_of(condition: IntExpression | None, iterators: Sequence[str]) -
 
     An equation becomes two. No condition: none.
     """
-    parts = () if condition is None else _conjuncts(condition)
-    found = [_affine(difference, iterators) for part in parts for difference in _differences(part)]
+    differences = (d for part in conjuncts(condition) for d in _differences(part))
+    found = [_affine(difference, iterators) for difference in differences]
     known = tuple(affine for affine in found if affine is not None)
     return known if len(known) == len(found) else None
 
 
-def _conjuncts(condition: IntExpression) -> Iterator[IntExpression]:
-    if isinstance(condition, Operation) and condition.operator == "and":
-        for operand in condition.operands:
-            yield from _conjuncts(operand)
-    else:
-        yield condition
+def conjuncts(condition: IntExpression | None) -> Iterator[IntExpression]:
+    """Yield the conditions that hold together; None: there is none."""
+    match condition:
+        case None:
+            return
+        case Operation(operator="and", operands=operands):
+            for operand in operands:
+                yield from conjuncts(operand)
+        case _:
+            yield condition
+
+
+def conjunction(conditions: Sequence[IntExpression]) -> IntExpression | None:
+    """Return the condition that all of these hold; None where there are none."""
+    if not conditions:
+        return None
+    return conditions[0] if len(conditions) == 1 else Operation("and", tuple(conditions))
 
 
 _DIFFERENCES = {

@@ -71,6 +71,7 @@ def tokens_of(source: Source) -> tuple[Token, ...]:
 
 _DIRECTIVE = re.compile(r"#\s*(include|define|pragma|if|ifdef|ifndef|undef)\b")
 """Of C's preprocessor."""
+_OF_C = "this is C, not CSL: `polyloom run FILE --check` runs a C function, `polyloom show FILE` reads it"
 
 
 def _unreadable(source: Source, place: int) -> Diagnostic:
@@ -83,15 +84,9 @@ def _unreadable(source: Source, place: int) -> Diagnostic:
             span,
             helps=['end it with `"`; a line break in it is `\\n`'],
         )
-    if _DIRECTIVE.match(source.text, place):
-        helps = [
-            "this is C, not CSL: `polyloom run FILE --check` runs a C function, `polyloom show FILE` reads it"
-        ]
-        return error("csl-character", f"`{character}` is no part of CSL", span, helps=helps)
-    known = {"@": ["a builtin is `@` and its name, as `@get_color(1)`"], "#": ["a comment begins with `//`"]}
-    return error(
-        "csl-character", f"`{character}` is no part of CSL", span, helps=known.get(character, ["remove it"])
-    )
+    helps = {"@": "a builtin is `@` and its name, as `@get_color(1)`", "#": "a comment begins with `//`"}
+    help_ = _OF_C if _DIRECTIVE.match(source.text, place) else helps.get(character, "remove it")
+    return error("csl-character", f"`{character}` is no part of CSL", span, helps=[help_])
 
 
 def _bad_number(source: Source, start: int) -> Diagnostic:

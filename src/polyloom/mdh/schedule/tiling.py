@@ -8,9 +8,10 @@ from math import prod
 from typing import Any
 
 from polyloom.ir.host import Combiner, Index, MdHom, Order
+from polyloom.ir.inequalities import conjuncts
 from polyloom.mdh.schedule.addresses import inner_reads, kept_dimensions, known, reduced_dimensions
 from polyloom.mdh.schedule.schedules import Memory, Schedule
-from polyloom.mdh.tree.ranges import bound_of, conjuncts
+from polyloom.mdh.tree.ranges import bound_of
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
 
 

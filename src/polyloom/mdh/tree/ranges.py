@@ -7,7 +7,7 @@ integer: ``multiple``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import gcd, prod
 
@@ -141,18 +141,6 @@ def _tight(expression: IntExpression, loop: For, up: bool) -> IntExpression | No
     coefficient, rest = found
     last = (coefficient > 0) == up
     return times(coefficient, plus(loop.end, -1) if last else loop.start, rest)
-
-
-def conjuncts(condition: IntExpression | None) -> Iterator[IntExpression]:
-    """Yield the conditions that hold together."""
-    match condition:
-        case None:
-            return
-        case Operation(operator="and", operands=operands):
-            for operand in operands:
-                yield from conjuncts(operand)
-        case _:
-            yield condition
 
 
 def not_negative(condition: IntExpression) -> Bounds | None:

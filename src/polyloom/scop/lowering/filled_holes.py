@@ -25,8 +25,7 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Order, Role, View, expressions_of, uses
-from polyloom.ir.inequalities import inequalities_of
-from polyloom.ir.integers import TRUE
+from polyloom.ir.inequalities import conjunction, conjuncts, inequalities_of
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import (
     Branch,
@@ -67,17 +66,17 @@ def _filled(program: HostProgram, nodes: Sequence[HostNode]) -> tuple[HostNode, 
 
 def _without_hole(program: HostProgram, node: MdHom, whole: set[str]) -> MdHom | None:
     """Return an md_hom that computes the points of its hole; None where there is none, or they may not be."""
-    conditions = _conjuncts(node.guard)
+    conditions = list(conjuncts(node.guard))
     holes = [(c, hole) for c in conditions if (hole := _hole(c, node.iterators)) is not None]
     if len(holes) != 1 or not _may_be_computed(program, node, whole):
         return None
     condition, hole = holes[0]
-    guard = _all([c for c in conditions if c != condition])
+    guard = conjunction([c for c in conditions if c != condition])
     if all(o.order is Order.CONCATENATE for o in node.combine):
         alone = all(_is_its_own(program, node, view) for view in node.outputs)
         return replace(node, guard=guard, written=guard) if alone and node.written == node.guard else None
     neutral = _neutral(node)
-    if neutral is None or condition in _conjuncts(node.written):
+    if neutral is None or condition in conjuncts(node.written):
         return None
     outside = _differ(hole)
     terms = (Select(outside, t, Constant(n, t.type)) for t, n in zip(node.terms, neutral, strict=True))
@@ -171,18 +170,14 @@ def _is_its_own(program: HostProgram, node: MdHom, view: View) -> bool:
     """Whether a map stores to a local array that has room for all its points, and that it alone stores to."""
     users = [leaf for leaf in leaves_in(program.body) if view.buffer in uses([leaf]).written]
     local = program.buffer(view.buffer).role is Role.LOCAL
-    return local and len(users) == 1 and _is_inside(program, node, view) and _is_one_to_one(view)
+    return local and len(users) == 1 and _is_inside(program, node, view) and _is_one_to_one(node, view)
 
 
-def _is_one_to_one(view: View) -> bool:
+def _is_one_to_one(node: MdHom, view: View) -> bool:
     """Whether each iterator is one of the indices."""
-    return all(
-        any(
-            i.coefficients[d] in (1, -1) and not any(i.coefficients[:d] + i.coefficients[d + 1 :])
-            for i in view.affine
-        )
-        for d in range(len(view.affine[0].coefficients) if view.affine else 0)
-    )
+    count = len(node.extents)
+    rows = [tuple(map(abs, index.coefficients)) for index in view.affine]
+    return all(Index.unit(d, count).coefficients in rows for d in range(count))
 
 
 def _covers(program: HostProgram, node: MdHom, view: View) -> bool:
@@ -193,20 +188,3 @@ def _covers(program: HostProgram, node: MdHom, view: View) -> bool:
     shape = program.buffer(view.buffer).shape
     identity = tuple(Index.unit(k, len(node.extents)) for k in range(len(node.extents)))
     return view.indices == identity and node.extents == shape
-
-
-def _conjuncts(condition: IntExpression | None) -> list[IntExpression]:
-    match condition:
-        case None:
-            return []
-        case Operation(operator="and", operands=operands):
-            return [c for o in operands for c in _conjuncts(o)]
-        case _:
-            return [condition]
-
-
-def _all(conditions: Sequence[IntExpression]) -> IntExpression | None:
-    conditions = [c for c in conditions if c != TRUE]
-    if len(conditions) < 2:
-        return conditions[0] if conditions else None
-    return Operation("and", tuple(conditions))

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polyloom.mdh.lowering.tiles.context import Tiles, whole
+from polyloom.ir.inequalities import conjunction
+from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.naive import total_types, totals
 from polyloom.mdh.lowering.tiles.points import loaded
 from polyloom.mdh.lowering.tiles.strips import Band, band_of, nested, with_strips
@@ -125,7 +126,7 @@ def _needed(tiles: Tiles, dimensions: Sequence[int], loops: Band, body: Code) ->
             loops = tuple(
                 _limited(loop, bound, ranges) if loop.iterator in spoken else loop for loop in loops
             )
-    condition = whole(tuple(dict.fromkeys(somewhere)))
+    condition = conjunction(tuple(dict.fromkeys(somewhere)))
     code = nested(_cut(tiles, dimensions, loops), body)
     return code if condition is None else (If(condition, code),)
 

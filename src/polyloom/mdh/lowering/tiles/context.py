@@ -7,13 +7,14 @@ from functools import cached_property
 
 from polyloom.ir.expressions import Read
 from polyloom.ir.host import Combiner, MdHom
+from polyloom.ir.inequalities import conjuncts
 from polyloom.ir.integers import TRUE
 from polyloom.ir.naming import Names
 from polyloom.mdh.schedule.addresses import Buffers
 from polyloom.mdh.schedule.schedules import Memory, Schedule
 from polyloom.mdh.schedule.tiling import TileFacts
-from polyloom.mdh.tree.ranges import bound_of, conjuncts, not_negative
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Operation, names_in, sum_of
+from polyloom.mdh.tree.ranges import bound_of, not_negative
+from polyloom.polyhedra.loops.tree import IntExpression, Name, names_in, sum_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,13 +222,6 @@ def _starts_from_itself(hom: MdHom, o: int) -> bool:
     """Whether an output starts from what it holds."""
     start = hom.initial[o]
     return isinstance(start, Read) and hom.inputs[start.position] == hom.outputs[o]
-
-
-def whole(names: tuple[IntExpression, ...]) -> IntExpression | None:
-    """Return the conjunction of conditions; None where there is none."""
-    if not names:
-        return None
-    return names[0] if len(names) == 1 else Operation("and", names)
 
 
 def here(tiles: Tiles) -> tuple[IntExpression, ...]:

@@ -19,8 +19,9 @@ from itertools import compress
 from math import prod
 
 from polyloom.ir.expressions import Read
+from polyloom.ir.inequalities import conjunction
 from polyloom.mdh.lowering.tiles.cache_tiles import group_low, low, tile_name
-from polyloom.mdh.lowering.tiles.context import Tiles, here, whole
+from polyloom.mdh.lowering.tiles.context import Tiles, here
 from polyloom.mdh.lowering.tiles.items import outside_items
 from polyloom.mdh.lowering.tiles.points import Points
 from polyloom.mdh.lowering.tiles.strips import in_steps, nested
@@ -218,7 +219,7 @@ class _Copy:
         inside = [Operation("<", pair) for pair in compress(zip(at, limits, strict=True), cut)]
         if total % items:
             inside.insert(0, Operation("<", (element, Number(total))))
-        condition = whole(tuple(inside))
+        condition = conjunction(tuple(inside))
         body: Code = (Store(self.array, self._place(at), self._source(at)),)
         body = body if condition is None else (If(condition, body),)
         return (counted(turn.name, Number(-(-total // items)), (LetInteger(element.name, value), *body)),)

@@ -22,8 +22,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from polyloom.ir.inequalities import conjunction
 from polyloom.mdh.lowering.tiles.cache_tiles import group_low, is_reduction, low, tile_name
-from polyloom.mdh.lowering.tiles.context import Tiles, whole
+from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.naive import taken_up, total_types, totals
 from polyloom.mdh.lowering.tiles.points import loaded
 from polyloom.mdh.lowering.tiles.strips import Band, band_of, nested
@@ -235,7 +236,7 @@ def _part(length: IntExpression, items: int, item: Name) -> tuple[IntExpression,
 def _leading(tiles: Tiles, dimensions: Sequence[int], code: Code) -> Code:
     """Return code for the first item along some dimensions alone."""
     first = tuple(Operation("==", (Name(tiles.item(d)), ZERO)) for d in dimensions)
-    condition = whole(first)
+    condition = conjunction(first)
     return code if condition is None else (If(condition, code),)
 
 
@@ -306,6 +307,6 @@ def _pairs(tiles: Tiles, d: int, apart: int, step: Code) -> Code:
     item, items = Name(tiles.item(d)), tiles.schedule.items[d]
     every = Operation("==", (Operation("%", (item, Number(2 * apart))), ZERO))
     there = Operation("<", (plus(item, apart), Number(items)))
-    condition = whole((every,) if items % (2 * apart) == 0 else (every, there))
+    condition = conjunction((every,) if items % (2 * apart) == 0 else (every, there))
     assert condition is not None
     return (If(condition, step),)

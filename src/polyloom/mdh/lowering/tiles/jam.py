@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from polyloom.ir.inequalities import conjunction
 from polyloom.mdh.lowering.tiles.cache_tiles import low
-from polyloom.mdh.lowering.tiles.context import Tiles, whole
+from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.items import named_in_place
 from polyloom.mdh.lowering.tiles.strips import in_steps, whole_steps
 from polyloom.mdh.tree.nodes import (
@@ -368,4 +369,4 @@ def _before(at: IntExpression, bounds: Sequence[IntExpression]) -> IntExpression
                 found.append(Operation("<=", (times(size, at, size), above)))
             case _:
                 found.append(Operation("<", (at, bound)))
-    return whole(tuple(found))
+    return conjunction(tuple(found))

@@ -18,8 +18,9 @@ from dataclasses import replace
 
 from polyloom.ir.expressions import Compare, CompareOp, Constant, Select
 from polyloom.ir.host import Combiner
+from polyloom.ir.inequalities import conjunction
 from polyloom.ir.types import ElementType
-from polyloom.mdh.lowering.tiles.context import Tiles, here, whole
+from polyloom.mdh.lowering.tiles.context import Tiles, here
 from polyloom.mdh.lowering.tiles.points import Placing, Points, computed, loaded
 from polyloom.mdh.lowering.tiles.strips import strip_of
 from polyloom.mdh.tree.nodes import (
@@ -67,7 +68,7 @@ def _loop(tiles: Tiles, d: int, body: Code) -> For:
 
 
 def _where(conditions: tuple[IntExpression, ...], body: Code) -> Code:
-    condition = whole(conditions)
+    condition = conjunction(conditions)
     return body if condition is None else (If(condition, body),)
 
 

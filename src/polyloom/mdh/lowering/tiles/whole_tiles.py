@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from polyloom.mdh.lowering.tiles.context import Tiles, whole
+from polyloom.ir.inequalities import conjunction
+from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.tree.nodes import ZERO, Barrier, Code, Compute, For, If, Kind, LetInteger, Statement
 from polyloom.mdh.tree.ranges import linear_in, not_negative, times
 from polyloom.mdh.tree.rewrite import blocks, rewritten, walk, with_blocks
@@ -46,7 +47,7 @@ def _whole(statement: Statement) -> tuple[IntExpression | None, Code]:
     Conditions that speak of the loop's own iterator are asked in each iteration.
     """
     found = dict(_conditions((statement,), {}))
-    condition = whole(tuple(dict.fromkeys(bound for bounds in found.values() for bound in bounds)))
+    condition = conjunction(tuple(dict.fromkeys(bound for bounds in found.values() for bound in bounds)))
 
     def without(inner: Statement) -> Code:
         return inner.body if isinstance(inner, If) and inner.condition in found else (inner,)

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.host import MdHom
-from polyloom.mdh.tree.ranges import bound_of, conjuncts, not_negative
+from polyloom.ir.inequalities import conjuncts
+from polyloom.mdh.tree.ranges import bound_of, not_negative
 from polyloom.polyhedra.loops.tree import IntExpression, Name, linear_terms, names_in
 
 Sizes = tuple[int, ...]
