@@ -4,14 +4,18 @@ Small networks of our own, and of the packages torchvision, timm and transformer
 all with random weights. Each is run and trained one step (gradients of all parameters) and compared with
 PyTorch. With ``--times``: a table of Markdown, a forward call beside PyTorch as it is and its own compiler,
 inductor, and how long the first calls of the two compilers took (an empty ``XDG_CACHE_HOME`` and
-``TORCHINDUCTOR_CACHE_DIR``: anew).
-``-k torchvision. -k timm.``: only those.
+``TORCHINDUCTOR_CACHE_DIR``: anew). With ``--training``: of a step forward and backward, without an optimizer.
+``-k torchvision. -k timm.``: only those. ``--inside COMMAND``: while calls are timed, and only then, COMMAND
+runs, with a program that waits as its arguments: it may stop what else uses the processor until that ends.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
+import shlex
+import subprocess
 import sys
 import time
 import warnings
@@ -541,45 +545,81 @@ def checked(make: Callable[[], Made]) -> tuple[str, float, float]:
 ROUNDS, LEAST = 20, 0.6
 """Rounds and seconds that all contenders take in turns, at least."""
 
+Step = Callable[[], Any]
 
-def prepared(make: Callable[[], Made]) -> tuple[list[Any], tuple[Any, ...], list[float]]:
-    """Return a model as PyTorch, inductor and Polyloom run it, inputs, seconds of two first calls."""
+
+def prepared(make: Callable[[], Made], *, is_training: bool) -> tuple[list[Step], list[float]]:
+    """Return a step of a model as PyTorch, inductor and Polyloom run it, seconds of two first steps."""
     torch.manual_seed(1)
     module, inputs = make()
-    module.eval()
-    calls: list[Any] = [module]
+    module.train(is_training)
+    steps: list[Step] = [step(module, module, inputs, is_training=is_training)]
     firsts = []
     torch._dynamo.reset()
     for backend in ("inductor", polyloom):
-        calls.append(torch.compile(module, backend=backend))
+        compiled = torch.compile(module, backend=backend)
+        steps.append(step(module, compiled, inputs, is_training=is_training))
         start = time.perf_counter()
-        with torch.no_grad():
-            calls[-1](*inputs)
+        steps[-1]()
         firsts.append(time.perf_counter() - start)
-    return calls, inputs, firsts
+    return steps, firsts
 
 
-def measured(calls: list[Any], inputs: tuple[Any, ...]) -> list[float]:
-    """Return the least seconds of a call of each, called in turns."""
-    times: list[list[float]] = [[] for _ in calls]
+def step(module: nn.Module, call: Any, inputs: tuple[Any, ...], *, is_training: bool) -> Step:
+    """Return a call: forward without gradients, or forward and backward to the gradients of parameters."""
+
+    def forward() -> Any:
+        with torch.no_grad():
+            return call(*inputs)
+
+    def both() -> None:
+        module.zero_grad()
+        sum(found.sum() for found in tensors(call(*inputs))).backward()
+
+    return both if is_training else forward
+
+
+WAITING = "import sys; print(flush=True); sys.stdin.read()"
+"""What COMMAND of ``--inside`` runs: it says that it is there, and ends with its input."""
+
+
+@contextlib.contextmanager
+def inside(command: str) -> Iterator[None]:
+    """Keep a command running, with a waiting program as its arguments; an empty command: nothing."""
+    if not command:
+        yield
+        return
+    words = [*shlex.split(command), sys.executable, "-c", WAITING]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdin and running.stdout
+        running.stdout.readline()
+        yield
+        running.stdin.close()
+
+
+def measured(steps: list[Step]) -> list[float]:
+    """Return the least seconds of each step, taken in turns."""
+    times: list[list[float]] = [[] for _ in steps]
+    for call in steps:
+        call()
     end = time.perf_counter() + LEAST
-    with torch.no_grad():
-        while time.perf_counter() < end or len(times[0]) < ROUNDS:
-            for call, found in zip(calls, times, strict=True):
-                start = time.perf_counter()
-                call(*inputs)
-                found.append(time.perf_counter() - start)
+    while time.perf_counter() < end or len(times[0]) < ROUNDS:
+        for call, found in zip(steps, times, strict=True):
+            start = time.perf_counter()
+            call()
+            found.append(time.perf_counter() - start)
     return [min(found) for found in times]
 
 
-def table(chosen: dict[str, Callable[[], Made]]) -> None:
+def table(chosen: dict[str, Callable[[], Made]], command: str, *, is_training: bool) -> None:
     """Print times and, at the end, the geometric means of how many times as fast Polyloom is."""
     ratios = []
     print("| model | PyTorch, ms | inductor | Polyloom | first call: inductor, s | Polyloom |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, make in chosen.items():
-        calls, inputs, firsts = prepared(make)
-        found = measured(calls, inputs)
+        steps, firsts = prepared(make, is_training=is_training)
+        with inside(command):
+            found = measured(steps)
         ratios.append((found[0] / found[2], found[1] / found[2]))
         cells = " | ".join([*(f"{1e3 * s:.3g}" for s in found), *(f"{s:.1f}" for s in firsts)])
         print(f"| {name} | {cells} |", flush=True)
@@ -590,13 +630,15 @@ def table(chosen: dict[str, Callable[[], Made]]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", action="store_true")
+    parser.add_argument("--training", action="store_true")
+    parser.add_argument("--inside", default="", metavar="COMMAND")
     parser.add_argument("-k", action="append", help="only models whose name holds this, or another -k")
     options = parser.parse_args()
     everything = {**MODELS, **dict(of_torchvision()), **dict(of_timm()), **dict(of_transformers())}
     chosen = {n: m for n, m in everything.items() if any(k in n for k in options.k or [""])}
     wrong = 0
     if options.times:
-        table(chosen)
+        table(chosen, options.inside, is_training=options.training)
         return 0
     for name, make in chosen.items():
         try:
