@@ -255,6 +255,22 @@ def test_c_leaves_all_other_calls_alone(arguments: Any) -> None:
     assert quick(program, 5, 2.0, x, y)
 
 
+def test_c_does_calls_of_hundreds_of_arrays_in_any_order() -> None:
+    names = [f"x{k}" for k in range(100)]
+    tensors = ", ".join(f"float32 {name}[2]" for name in names)
+    parts = [" + ".join(f"{name}[i]" for name in names[k : k + 10]) for k in range(0, 100, 10)]
+    total = " + ".join(f"({part})" for part in parts)
+    program = polyloom.load(f"lair C(): {tensors} -> float32 y[2] {{ all (i) in (2) y[i] = {total} }}")
+    arrays = {name: np.array([k, k * k], np.float32) for k, name in enumerate(names)}
+    wanted = [sum(range(100)), sum(k * k for k in range(100))]
+    np.testing.assert_array_equal(program(**arrays), wanted)
+    turned = dict(reversed(arrays.items()))
+    assert quick(program, **arrays) and quick(program, **turned)
+    (found,) = program._again(*list(arrays.values())[:30], **dict(list(turned.items())[:70]))
+    np.testing.assert_array_equal(found, wanted)
+    assert not quick(program, **{**dict(list(arrays.items())[1:]), "z": arrays["x0"]})
+
+
 def test_c_keeps_no_array_of_a_caller() -> None:
     program = polyloom.load(LAYER, device="native")
     x = np.zeros(6, np.float32)

@@ -53,17 +53,23 @@ class Ends:
 
     def inputs(self, given: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return what is given by the names of the program. Errors: ``input-unknown``."""
-        places = {original: name for name, original in self.names.items()}
         found = {}
         for name, array in given.items():
-            place = places.get(name, name)
-            if place in self.program_inputs:
+            place = self._places.get(name)
+            if place is not None:
                 stored = _stored(array, self.arguments.get(place))
                 is_bfloat = self.names.get(place, place) in self.bfloats
                 found[place] = to_bfloat16(stored.astype(np.float32)) if is_bfloat else stored
             elif name not in self.unused:
                 raise PolyloomError(self._unknown(name))
         return found
+
+    @cached_property
+    def _places(self) -> dict[str, str]:
+        """The inputs of the program, by all names that a caller may use: the model's go before its own."""
+        originals = {original: name for name, original in self.names.items()}
+        own, inputs = {name: name for name in self.program_inputs}, {*self.program_inputs}
+        return {name: place for name, place in {**own, **originals}.items() if place in inputs}
 
     def _unknown(self, name: str) -> Diagnostic:
         known = ", ".join(self.names.get(n, n) for n in self.arguments) or "none"

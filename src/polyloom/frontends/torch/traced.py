@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -180,7 +181,12 @@ def element_of(dtype: Any) -> ElementType | None:
 
 def is_bfloat(tensor: Any) -> bool:
     """Tell whether a tensor is bfloat16."""
-    return str(getattr(tensor, "dtype", "")) == f"torch.{BFLOAT16}"
+    return _is_bfloat_type(getattr(tensor, "dtype", None))
+
+
+@cache
+def _is_bfloat_type(dtype: Any) -> bool:
+    return str(dtype) == f"torch.{BFLOAT16}"
 
 
 def array_of(tensor: Any) -> np.ndarray[Any, Any]:

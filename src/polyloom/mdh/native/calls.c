@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { LINE = 64, MOST = 64 };
+enum { LINE = 64 };
 enum { SAME, INTEGER, DOUBLE, FLOAT, ARRAY }; /* kinds of arguments */
 
 struct crew;
@@ -195,9 +195,10 @@ static int ordered(
         values[k] = given[k];
     for (intptr_t k = 0; k < named; k++) {
         struct object *name = python.item(names, k);
-        intptr_t at = count;
-        while (at < plan->given && plan->arguments[at].name != name)
-            at++;
+        intptr_t at = count + k; /* as a rule they come in order */
+        if (plan->arguments[at].name != name)
+            for (at = count; at < plan->given && plan->arguments[at].name != name;)
+                at++;
         if (at == plan->given)
             for (at = count; at < plan->given && python.compare(plan->arguments[at].name, name);)
                 at++;
@@ -253,8 +254,8 @@ static struct object *handed_over(const struct plan *plan, struct object **left)
 struct object *call_again(struct object *self, struct object *const *given, intptr_t count, struct object *names)
 {
     const struct plan *plan = (const struct plan *)(intptr_t)python.integer_of(self);
-    struct object *values[MOST], *left[MOST];
-    double scalars[MOST];
+    struct object *values[plan->given + 1], *left[plan->made + 1];
+    double scalars[plan->given + 1];
     if (!*plan->valid || !ordered(plan, given, count, names, values))
         return refused();
     void *addresses[plan->count];

@@ -22,11 +22,8 @@ from polyloom.mdh.native.team import load_library
 
 NDArray = npt.NDArray[Any]
 
-MOST = 64
-"""Arguments, and results, of a call; ``calls.c`` has the same number."""
-
-MOST_ADDRESSES = 1 << 14
-"""Of arrays of a call; they lie on the stack."""
+MOST = 1 << 14
+"""Addresses, arguments and results of a call, each; they lie on the stack."""
 
 SAME, INTEGER, DOUBLE, FLOAT, ARRAY = range(5)
 """Kinds of arguments: this very object; this integer; any number as a double or float; arrays alike."""
@@ -129,7 +126,7 @@ def again(
     None in a process that has no such functions.
     """
     method = _method(library)
-    if method is None or max(len(arguments), len(results)) > MOST or len(addresses) > MOST_ADDRESSES:
+    if method is None or max(len(arguments), len(results), len(addresses)) > MOST:
         return None
     kept: list[Any] = [method, valid, *alive]
     integers = (ctypes.c_int64 * 1)()
