@@ -185,8 +185,39 @@ def test_one_sum_and_no_array_of_its_values(name: str) -> None:
 
 def test_a_value_that_costs_much_is_computed_once() -> None:
     source = CHAIN.replace("b * x[j][i]", "b * x[j][i] + b")
-    dear = source.replace("a * 3 + w[i]", "(a / 3 + w[i] / 5) / 7 % 11")
-    assert [len(substituted(joined(read(text))).statements) for text in (source, dear)] == [1, 2]
+    twice = source.replace("y[i] +=", "y[j] -= b; y[i] +=")
+    dear = twice.replace("a * 3 + w[i]", "(a / 3 + w[i] / 5) / 7 % 11 / 2")
+    assert [len(substituted(joined(read(text))).statements) for text in (source, twice, dear)] == [1, 2, 3]
+
+
+BETWEEN = """
+void kernel(int n, unsigned x[n][n], unsigned y[n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 1; j < n; j++) {
+      unsigned t = x[i][j - 1] * 3;
+      %s
+      y[i] += t;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "statements"),
+    [
+        ("x[i][j] = t + 1;", 2),
+        ("x[i][j - 1] = t + 1;", 3),
+        ("for (int k = 0; k < 1; k++) x[i][j - 1] = 1;", 3),
+        ("for (int k = 0; k < n; k++) x[i][k] = 1;", 3),
+    ],
+)
+def test_what_a_value_is_made_of_may_be_written_elsewhere(between: str, statements: int) -> None:
+    source = BETWEEN % between
+    assert len(substituted(joined(read(source))).statements) == statements
+    arrays = {"x": np.arange(25, dtype=np.uint32).reshape(5, 5), "y": np.zeros(5, np.uint32)}
+    expected = call(source, "kernel", {"n": 5, **arrays})
+    for array, values in evaluate_host(transformed(source), {"n": 5}, arrays).items():
+        np.testing.assert_array_equal(values, expected[array])
 
 
 def test_choices_of_its_own_array_become_statements() -> None:

@@ -25,6 +25,12 @@ SIGNED = {
 }
 """By bytes: the elements of masks, and those of bits."""
 
+WIDENED = "from_"
+"""What the names of helpers begin with that widen integers, of the type that follows."""
+
+_SMALL_VECTOR = 8
+"""Bytes of a vector that gcc makes out of a larger one at once."""
+
 UNSIGNED = {
     ElementType.INT8: ElementType.UINT8,
     ElementType.INT16: ElementType.UINT16,
@@ -119,6 +125,26 @@ class Dialect:
         if self.needs is not None:
             self.needs.vectors[name] = element, size
         return name
+
+    def converted(self, value: str, source: ElementType, element: ElementType, width: int) -> str:
+        """Return a vector of ``width`` numbers as another type.
+
+        C resizes integers by factors of two, or by a helper: gcc 12 takes elements one by one where the
+        factor is larger, and two halves of a vector where an instruction would do.
+        """
+        first, last = value_bytes(source), value_bytes(element)
+        if self.own_functions or source.is_float or first == last:
+            steps = [element]
+        elif first < last:
+            whole = SIGNED[last] if element.is_float else element
+            value = f"{self.helper(f'{WIDENED}{source.value}', whole, width)}({value})"
+            steps = [element] if element.is_float else []
+        else:
+            sizes = [size for size in SIGNED if last < size < first and width * last >= _SMALL_VECTOR]
+            steps = [*(SIGNED[size] for size in reversed(sizes)), element]
+        for step in steps:
+            value = self.convert.format(kind=self.type(step, width), value=value)
+        return value
 
     def all_of(self, value: str, element: ElementType, width: int) -> str:
         """Return ``width`` times the same value."""

@@ -19,6 +19,7 @@ from polyloom.mdh.print.dialect import (
     ROUND_HALF,
     SIGNED,
     UNSIGNED,
+    WIDENED,
     Dialect,
     value_bytes,
 )
@@ -103,6 +104,8 @@ def _definition(helper: Helper, dialect: Dialect) -> str:
         return _round_half(name, kind)
     if element is ElementType.FLOAT16:
         return _moved_half(name, family, kind)
+    if family.startswith(WIDENED):
+        return _widened(name, ElementType(family.removeprefix(WIDENED)), kind)
     if family.startswith(PREFIX):
         return quick_function(name, family, element, _names(family, kind))
     if not dialect.own_functions and width > 1 and family not in _VECTORS:
@@ -295,6 +298,35 @@ def _chosen_extreme(name: str, family: str, kind: _Kind) -> str:
     return f"{head}#if defined {has}\n    return {own};\n#else\n{plain}#endif\n}}\n"
 
 
+def _widened(name: str, source: ElementType, kind: _Kind) -> str:
+    """Return a vector of integers as one of larger integers, which hold them all or what they wrap to.
+
+    x86 has an instruction for each, where gcc takes the halves apart, and each element where sizes differ by
+    more than a factor of two.
+    """
+    dialect, width = kind.dialect, kind.width
+    given = _Kind(dialect, source, width)
+    between = [SIGNED[size] for size in SIGNED if source.size < size < kind.element.size]
+    plain = "a"
+    for element in (*between, kind.element):
+        plain = dialect.convert.format(kind=dialect.type(element, width), value=plain)
+    head = f"static inline {kind} {name}({given} a)\n{{\n"
+    has, bits = {16: ("__SSE4_1__", 128), 32: ("__AVX2__", 256)}.get(width * kind.element.size, ("", 0))
+    size = width * source.size
+    if not has or size not in (4, 8, 16):
+        return f"{head}    return {plain};\n}}\n"
+    letters = {1: "b", 2: "w", 4: "d", 8: "q"}
+    sign = "s" if source in UNSIGNED else "z"
+    move = f"pmov{sign}x{letters[source.size]}{letters[kind.element.size]}{bits}"
+    scalar = dialect.type(SIGNED[source.size])
+    held = "(wide)a" if size == 16 else f"(wide)(whole){{({dialect.type(SIGNED[size])})a}}"
+    types = f"    typedef {'char' if source.size == 1 else scalar} wide __attribute__((vector_size(16)));\n"
+    if size < 16:
+        types += f"    typedef {dialect.type(SIGNED[size])} whole __attribute__((vector_size(16)));\n"
+    own = f"{types}    return ({kind})__builtin_ia32_{move}({held});\n"
+    return f"{head}#if defined {has} && !defined __clang__\n{own}#else\n    return {plain};\n#endif\n}}\n"
+
+
 def _integer_pow(name: str, family: str, kind: _Kind) -> str:
     """Return a power by repeated squaring, wrapping; a negative exponent gives 1 / a**-b towards zero."""
     one, zero, unsigned = f"({kind})(1)", f"({kind})(0)", kind.unsigned
@@ -474,7 +506,19 @@ def _selected(name: str, family: str, kind: _Kind) -> str:
 
 
 def _absolute(name: str, family: str, kind: _Kind) -> str:
-    return _one_line(name, kind, "a", f"a < 0 ? ({kind})(0 - ({kind.wide})a) : a")
+    """Return the absolute value of integers: the lowest number stays."""
+    if kind.width == 1:
+        return _one_line(name, kind, "a", f"a < 0 ? ({kind})(0 - ({kind.wide})a) : a")
+    bits = kind.unsigned
+    sign = bits.reinterpreted(f"(a >> {kind.bits - 1})")
+    return _one_line(name, kind, "a", kind.reinterpreted(f"({bits.reinterpreted('a')} ^ {sign}) - {sign}"))
+
+
+def _without_sign(name: str, family: str, kind: _Kind) -> str:
+    """Return the absolute value of a vector of floats."""
+    bits = _Kind(kind.dialect, UNSIGNED[kind.mask.element], kind.width)
+    rest = bits.cast(f"{(1 << bits.bits - 1) - 1:#x}")
+    return _one_line(name, kind, "a", kind.reinterpreted(f"{bits.reinterpreted('a')} & {rest}"))
 
 
 def _bfloat16(name: str, family: str, kind: _Kind) -> str:
@@ -524,7 +568,7 @@ def _filled(body: str, kind: _Kind) -> str:
 
 def _lane_by_lane(name: str, family: str, kind: _Kind) -> str:
     """Return a function of vectors of C by that of scalars."""
-    two = _library().get(family, 1 if family in formulas() or family == "abs" else 2) == 2
+    two = _library().get(family, 1 if family in formulas() else 2) == 2
     scalar = kind.dialect.function if family in _library() else kind.dialect.helper
     arguments = "a[l], b[l]" if two else "a[l]"
     return (
@@ -549,7 +593,7 @@ _VECTORS = frozenset(
             "larger",
             "smaller",
         ),
-        *("to_bfloat16", "splat", "select", "lanes", "load", "store", "gather", "scatter"),
+        *("abs", "fabs", "to_bfloat16", "splat", "select", "lanes", "load", "store", "gather", "scatter"),
     ]
 )
 """Helpers of C that work on whole vectors; the others do so element by element."""
@@ -571,6 +615,7 @@ _WRITERS: dict[str, Callable[[str, str, _Kind], str]] = {
     "larger": _chosen_extreme,
     "smaller": _chosen_extreme,
     "abs": _absolute,
+    "fabs": _without_sign,
     "rsqrt": _reciprocal_root,
     "to_bfloat16": _bfloat16,
     "splat": _splat,

@@ -314,8 +314,8 @@ class _Printer:
         text = self.text(e)
         if self.width == 1 or _mask_bytes(e) == bytes_:
             return text
-        kind = self._type(SIGNED[bytes_])
-        return Text(self.dialect.convert.format(kind=kind, value=text.text))
+        found, wanted = SIGNED[_mask_bytes(e)], SIGNED[bytes_]
+        return Text(self.dialect.converted(text.text, found, wanted, self.width))
 
     def _convert(self, operand: Expression, kind: ElementType) -> Text:
         if kind is ElementType.BOOL:
@@ -334,24 +334,24 @@ class _Printer:
         if source is ElementType.BOOL:
             return self._from_truth(text, kind, operand)
         if source.is_float and not kind.is_float:
-            text = self._cast(ElementType.INT64, text)
+            text, source = self._cast(source, ElementType.INT64, text), ElementType.INT64
         if kind is ElementType.FLOAT16 and source is ElementType.FLOAT64:
             return self._halved(text, source)
         if self._type(source) == self._type(kind) and operand is not None:
             return self._rounded(text, kind)
-        cast = self._cast(kind, text)
+        cast = self._cast(source, kind, text)
         return self._as_half(cast) if kind is ElementType.FLOAT16 else cast
 
     def _from_truth(self, text: Text, kind: ElementType, operand: Expression | None) -> Text:
         if self.width == 1:
-            return self._cast(kind, text)
+            return self._cast(ElementType.BOOL, kind, text)
         one, zero = (Text(literal(value, kind, self.width, self.dialect)) for value in (1, 0))
         assert operand is not None
         return self._chosen(self.mask(operand, value_bytes(kind)), one, zero, kind)
 
-    def _cast(self, kind: ElementType, text: Text) -> Text:
+    def _cast(self, source: ElementType, kind: ElementType, text: Text) -> Text:
         if self.width > 1:
-            return Text(self.dialect.convert.format(kind=self._type(kind), value=text.text))
+            return Text(self.dialect.converted(text.text, source, kind, self.width))
         return Text(f"({self._type(kind)}){text.within(_PREFIX)}", _PREFIX)
 
 

@@ -3,7 +3,7 @@
 Before: ``d = u[i][j] - u[i][j - 1]; s += d * d;``. After: ``s += (u[i][j] - u[i][j - 1]) * (...)``, and
 there is no ``d``: without it an array of its values, for all iterations, would be written and read again.
 
-The value must be cheap where it is used more than once, and nothing it reads is written in the part.
+The value must be cheap where several statements use it, and nothing it reads is written in between.
 
 Source: forward substitution (Allen and Kennedy 2001, Sec. 4.5). Not in the papers.
 """
@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyloom.ir.expressions import Convert, Expression, Read, walk
+from polyloom.ir.expressions import Binary, Compare, Convert, Expression, Read, Select, Unary, walk
 from polyloom.ir.rebuild import rebuilt
 from polyloom.scop.dependence.nesting import Entries, schedules
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
@@ -22,8 +22,15 @@ from polyloom.scop.preparation.statements import appended_reads, without
 
 _DIM = isl.dim_type
 
-MAXIMUM_OPERATIONS = 4
-"""How many operations more than once are cheaper than a store and a load of their value."""
+MOST_INSTRUCTIONS = 40
+"""How many instructions more are cheaper than a store of their value, and a load for each further statement.
+
+In vectors, and where memory holds the values: 12 bytes take as long as ninety instructions of eight floats.
+One statement needs them once however often it names the value: compilers of C see that they are the same.
+"""
+
+LONGEST_TEXT = 160
+"""How many instructions may be written more than once."""
 
 
 def substituted(scop: Scop) -> Scop:
@@ -37,12 +44,13 @@ def substituted(scop: Scop) -> Scop:
 def _without_value_of(scop: Scop, giving: ScopStatement, entries: dict[str, Entries]) -> Scop:
     array = next(a for a in scop.arrays if a.name == giving.target.array)
     users = [s for s in scop.statements if s is not giving and _uses(s, array.name)]
-    if array.origin is not Origin.INNER or not users or not _is_value(scop, giving):
+    if array.origin is not Origin.INNER or not users or not _is_value(giving):
         return scop
-    count = sum(_count(s, array.name) for s in users)
-    if (count - 1) * _operations(giving.value) > MAXIMUM_OPERATIONS:
+    if not _is_cheap(giving.value, [_count(s, array.name) for s in users]):
         return scop
-    if not all(_is_given(giving, user, entries) for user in users):
+    if not all(
+        _is_given(giving, user, entries) and _is_unchanged(giving, user, scop, entries) for user in users
+    ):
         return scop
     value = giving.value if giving.value.type is array.type else Convert(array.type, giving.value)
     made = {s.name: _with_value(s, replace(giving, value=value)) for s in users}
@@ -50,18 +58,62 @@ def _without_value_of(scop: Scop, giving: ScopStatement, entries: dict[str, Entr
     return without(replace(scop, statements=statements), {giving.name})
 
 
+def _is_cheap(value: Expression, counts: list[int]) -> bool:
+    """Whether a value that each user needs that many times may be computed again."""
+    instructions = sum(map(_instructions, walk(value)))
+    return (len(counts) - 1) * instructions <= MOST_INSTRUCTIONS and (
+        (sum(counts) - 1) * instructions <= LONGEST_TEXT
+    )
+
+
+def _instructions(part: Expression) -> float:
+    match part:
+        case Unary(op=op):
+            return op.instructions
+        case Binary(op=op):
+            return op.instructions
+        case Compare() | Select() | Convert():
+            return 1
+        case _:
+            return 0
+
+
 def _uses(statement: ScopStatement, array: str) -> bool:
     return any(access.array == array for access in (statement.target, *statement.reads))
 
 
-def _is_value(scop: Scop, giving: ScopStatement) -> bool:
-    """Whether a statement always computes its target, from what the part does not change."""
-    written = {s.target.array for s in scop.statements}
+def _is_value(giving: ScopStatement) -> bool:
+    """Whether a statement always computes its target, from other arrays."""
     return (
         giving.condition is None
         and not giving.target.computed
-        and all(read.array not in written for read in giving.reads)
+        and all(read.array != giving.target.array for read in giving.reads)
     )
+
+
+def _is_unchanged(
+    giving: ScopStatement, user: ScopStatement, scop: Scop, entries: dict[str, Entries]
+) -> bool:
+    """Whether what a value is made of is, in each iteration, not written before ``user`` reads the value."""
+    first, last = _order(entries[giving.name]), _order(entries[user.name])
+    between = [s for s in scop.statements if s is not giving and first < _order(entries[s.name]) < last]
+    return not any(
+        write.target.array == read.array and not _are_apart(giving, read, write, entries)
+        for write in between
+        for read in giving.reads
+    )
+
+
+def _are_apart(
+    giving: ScopStatement, read: ScopAccess, write: ScopStatement, entries: dict[str, Entries]
+) -> bool:
+    """Whether a statement writes, in each iteration, another element than the one that is read in it."""
+    if read.computed or write.target.computed:
+        return False
+    same_loops = _shares_all_loops(entries[giving.name], entries[write.name])
+    if not same_loops or len(giving.iterators) != len(write.iterators):
+        return False
+    return read.relation.is_disjoint(write.target.relation.set_tuple_name(_DIM.in_, giving.name))
 
 
 def _count(statement: ScopStatement, array: str) -> int:
@@ -80,10 +132,6 @@ def _expressions(statement: ScopStatement) -> list[Expression]:
     )
     condition = () if statement.condition is None else (statement.condition,)
     return [statement.value, *condition, *indices]
-
-
-def _operations(value: Expression) -> int:
-    return sum(not isinstance(part, Read) for part in walk(value))
 
 
 def _is_given(giving: ScopStatement, user: ScopStatement, entries: dict[str, Entries]) -> bool:

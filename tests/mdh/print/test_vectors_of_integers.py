@@ -1,0 +1,117 @@
+"""Conversions of vectors of C between all types, and absolute values, against NumPy's."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from polyloom.c_compilers import c_compilers
+from polyloom.ir.types import ElementType
+from polyloom.mdh.print.dialect import C, Dialect
+from polyloom.mdh.print.helpers import definitions
+
+INTEGERS = [e for e in ElementType if e.name.startswith(("INT", "UINT"))]
+FLOATS = [ElementType.FLOAT32, ElementType.FLOAT64]
+WIDTHS = [4, 8, 16]
+COUNT = 4096
+FLAGS = [(), ("-mavx2",)]
+
+
+def test_every_type_becomes_every_other(tmp_path: Path) -> None:
+    pairs = [(a, b, w) for a in INTEGERS for b in (*INTEGERS, *FLOATS) if a is not b for w in WIDTHS]
+
+    def converted(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
+        return language.converted("v", *case)
+
+    for run, (source, element, width) in _built(pairs, converted, tmp_path):
+        values = _values(source)
+        with np.errstate(all="ignore"):
+            expected = values.astype(element.dtype)
+        np.testing.assert_array_equal(run(values), expected, f"{source.value} {element.value} {width}")
+
+
+@pytest.mark.parametrize(("family", "elements"), [("abs", INTEGERS), ("fabs", FLOATS)])
+def test_absolute_values(family: str, elements: list[ElementType], tmp_path: Path) -> None:
+    signed = [e for e in elements if not e.name.startswith("UINT")]
+
+    def absolute(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
+        return f"{language.helper(family, *case[1:])}(v)"
+
+    cases = [(e, e, w) for e in signed for w in WIDTHS]
+    for run, (element, _, _) in _built(cases, absolute, tmp_path):
+        values = _values(element)
+        with np.errstate(all="ignore"):
+            expected = np.abs(values)
+        bits = f"u{element.size}"
+        np.testing.assert_array_equal(run(values).view(bits), expected.view(bits), element.value)
+
+
+Case = tuple[ElementType, ElementType, int]
+Run = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+
+
+def _built(cases: list[Case], value: Callable[[Dialect, Case], str], folder: Path) -> list[tuple[Run, Case]]:
+    """Return a function on arrays for each case, and each compiler with each choice of flags."""
+    language = C.noting()
+    text = [_function(f"f{k}", case, value(language, case), language) for k, case in enumerate(cases)]
+    types, _ = definitions(language.noted, C)
+    source = folder / "f.c"
+    source.write_text("\n".join(["#include <stdint.h>", "#include <string.h>", types, *text]))
+    found = list[tuple[Run, Case]]()
+    compiler = next(c_compilers())
+    for flags in FLAGS:
+        library = folder / f"f{'_'.join(flags)}.so"
+        command = [
+            *compiler.command,
+            "-O0",
+            "-w",
+            *flags,
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(library),
+            str(source),
+        ]
+        subprocess.run(command, check=True, timeout=120)
+        loaded = ctypes.CDLL(str(library))
+        found += [(_run(loaded[f"f{k}"], case[1]), case) for k, case in enumerate(cases)]
+    return found
+
+
+def _function(name: str, case: Case, value: str, language: Dialect) -> str:
+    source, element, width = case
+    a, b = language.type(source, width), language.type(element, width)
+    return (
+        f"void {name}(const {language.type(source)} *a, {language.type(element)} *r)\n{{\n"
+        f"    for (int k = 0; k < {COUNT}; k += {width}) {{\n        {a} v;\n"
+        f"        memcpy(&v, a + k, sizeof v);\n        const {b} w = {value};\n"
+        "        memcpy(r + k, &w, sizeof w);\n    }\n}\n"
+    )
+
+
+def _run(function: Any, element: ElementType) -> Run:
+    def run(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        result = np.empty(COUNT, element.dtype)
+        function(ctypes.c_void_p(values.ctypes.data), ctypes.c_void_p(result.ctypes.data))
+        return result
+
+    return run
+
+
+def _values(element: ElementType) -> npt.NDArray[Any]:
+    """Return random bits of a type, its ends and what lies about zero among them."""
+    drawn = np.random.default_rng(1).integers(0, 256, COUNT * element.size, np.uint8).view(element.dtype)
+    ends: list[Any] = [0, 1]
+    if np.issubdtype(element.dtype, np.integer):
+        ends += [np.iinfo(element.dtype).min, np.iinfo(element.dtype).max]
+    else:
+        ends += [-0.0, np.inf, -np.inf]
+    drawn[: len(ends)] = ends
+    return drawn
