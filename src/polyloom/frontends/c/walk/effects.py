@@ -159,12 +159,12 @@ def declare(node: c_ast.Node, state: State) -> None:
     assert isinstance(node, c_ast.Decl)
     if node.name is None:
         return
-    if "static" in (node.storage or []):
+    if "static" in (node.storage or []) and not (node.init is not None and _is_constant(node.type)):
         refuse(
             "c-static",
-            f"`{node.name}` is a static variable inside a SCoP",
+            f"`{node.name}` is a static variable inside a SCoP, which keeps its value from call to call",
             state.span(node),
-            helps=["declare it outside"],
+            helps=["declare it outside, or as `static const`"],
         )
     if isinstance(ctype, Pointer) and node.init is not None:
         state.scope.names[node.name] = steady(node.init, ctype, state)
@@ -183,6 +183,12 @@ def declare(node: c_ast.Node, state: State) -> None:
     state.scope.names[node.name] = variable
     if initial is not None:
         begin(place_of(variable), *initial, node, state)
+
+
+def _is_constant(kind: c_ast.Node) -> bool:
+    while isinstance(kind, c_ast.ArrayDecl):
+        kind = kind.type
+    return isinstance(kind, c_ast.TypeDecl) and "const" in kind.quals
 
 
 def _initial(variable: Variable, node: c_ast.Node, state: State) -> tuple[Expression, Known | None]:
