@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf, prod
 
 import pytest
-from homs import at, buffers_of, convolution, dot, gemm, hom_of, matmul, stencil
+from homs import at, buffers_of, convolution, dot, gemm, hom_of, matmul, row_maximum, stencil
 from scheduled_trees import compare
 
 from polyloom.ir.host import HostProgram, Index, View
+from polyloom.ir.types import ElementType
 from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.schedule.choice import default_schedule
 from polyloom.mdh.schedule.cost.compute_cost import CycleModel, StepModel
-from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes
+from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes, likely
 from polyloom.mdh.schedule.legality import problems
 from polyloom.mdh.schedule.schedules import Memory, Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.mdh.schedule.signature import options_of
 from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
 PROGRAMS = {
     "matmul": matmul(5, 37, 3),
@@ -195,3 +198,22 @@ def test_narrow_registers_hold_twelve_totals_and_what_they_need() -> None:
     assert CycleModel(step, kernels).spill_factor() == 1.0
     wide = replace(step, vector_bytes=64)
     assert wide.reserved > step.reserved
+
+
+def test_vectors_along_a_sum_have_totals_of_their_own() -> None:
+    """Of 32 rows all totals stay in 16 registers: rows times vectors of a step."""
+    program = row_maximum(32, 1000, ElementType.FLOAT32, -inf)
+    device = replace(native(), vector_bytes=32)
+    found = ScheduleSpace(hom=hom_of(program), buffers=buffers_of(program), device=device)
+    sums = [s for s in found.designs() if s.vector == 1]
+    assert sums
+    for schedule in (*sums, default_schedule(hom_of(program), buffers_of(program), device)):
+        sizes = LoopSizes(found.facts(schedule), found.reads)
+        assert sizes.accumulators == prod(schedule.private) <= 14
+
+
+def test_an_open_size_is_no_larger_than_a_number_that_bounds_it() -> None:
+    number = Operation("min", (Number(32), Name("n")))
+    assert likely(number) == 32
+    assert likely(Operation("min", (Name("m"), number))) == 32
+    assert likely(Name("n")) == likely(Operation("min", (Number(5000), Name("n"))))

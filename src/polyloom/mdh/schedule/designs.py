@@ -180,7 +180,8 @@ class _Designs:
         found, room = [dict[int, int]()], POINTS // totals
         for d in reversed(reduced):
             n = ceil(self.extent(d) / self.width) if d == v else self.extent(d)
-            size = n if n <= min(SHORT, room) else _divisor(n, min(LONGEST_UNROLL, room))
+            most = min(room, int(TOTALS * self.registers) // totals) if d == v else room
+            size = n if n <= min(SHORT, most) else _divisor(n, min(LONGEST_UNROLL, max(1, most)))
             if size > 1:
                 found.append({**found[-1], d: size})
                 room //= size

@@ -19,7 +19,7 @@ from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.schedule.addresses import Access, Buffers
 from polyloom.mdh.schedule.cost.cost_model import Prediction, prediction, unbeaten_seconds
-from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, Reads
+from polyloom.mdh.schedule.cost.loop_sizes import Reads, likely
 from polyloom.mdh.schedule.designs import designs
 from polyloom.mdh.schedule.gpu_designs import gpu_designs
 from polyloom.mdh.schedule.legality import LARGEST_TILE, is_legal
@@ -76,7 +76,8 @@ class ScheduleSpace:
     @cached_property
     def _extents(self) -> tuple[int, ...]:
         found = map(self.plain_facts.extent, range(len(self.hom.extents)))
-        return tuple(UNKNOWN if n is None else n for n in found)
+        pairs = zip(found, self.hom.extents, strict=True)
+        return tuple(likely(extent) if n is None else n for n, extent in pairs)
 
     @property
     def known(self) -> Collection[Schedule]:

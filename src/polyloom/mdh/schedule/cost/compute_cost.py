@@ -104,7 +104,7 @@ class StepModel:
     @cached_property
     def needed(self) -> int:
         """Registers that a step needs, values that never change not counted."""
-        totals = self.sizes.totals if self.sizes.facts.combiner is not None else 0
+        totals = self.sizes.accumulators if self.sizes.facts.combiner is not None else 0
         return (totals + self.live) * self.registers_per_value
 
     @cached_property
@@ -166,7 +166,7 @@ class CycleModel:
         regs = self.step.registers_per_value
         compute = self.sizes.points * self.step.operations * regs / self.costs.fma_per_cycle
         outputs = len(self.sizes.facts.hom.outputs)
-        latency = self.costs.fma_latency * self.sizes.points * outputs / max(self.sizes.totals, 1)
+        latency = self.costs.fma_latency * self.sizes.points * outputs / max(self.sizes.accumulators, 1)
         looped = any(not self.step.is_unrolled(d) for d in self.sizes.facts.reduced)
         latency *= 1.0 if looped else self.costs.latency_between_tiles
         latency = latency if self.sizes.facts.combiner is not None else 0.0

@@ -15,6 +15,7 @@ from polyloom.mdh.schedule.cost.guarded import Guarded, Shares
 from polyloom.mdh.schedule.risks import risky_reads
 from polyloom.mdh.schedule.schedules import Sizes
 from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation
 
 UNKNOWN = 256
 """What an extent that is known only at launch is taken for."""
@@ -95,7 +96,8 @@ class LoopSizes:
     def extents(self) -> tuple[int, ...]:
         """Points per dimension, at least one."""
         found = (self.facts.extent(d) for d in range(len(self.facts.hom.extents)))
-        return tuple(UNKNOWN if n is None else max(n, 1) for n in found)
+        pairs = zip(found, self.facts.hom.extents, strict=True)
+        return tuple(likely(extent) if n is None else max(n, 1) for n, extent in pairs)
 
     def groups(self, d: int) -> int:
         """Return how many work-groups there are along a dimension."""
@@ -165,6 +167,13 @@ class LoopSizes:
     def totals(self) -> int:
         """Values that a register tile keeps."""
         return prod(self.private(d) for d in self.facts.kept) * len(self.facts.hom.outputs)
+
+    @cached_property
+    def accumulators(self) -> int:
+        """Values that its loops add to: vectors along a sum have totals of their own, one for each."""
+        vector = self.facts.schedule.vector
+        parts = self.private(vector) if vector is not None and self.facts.vector_is_reduced else 1
+        return self.totals * parts
 
     # Conditions
 
@@ -246,6 +255,17 @@ def _cost(part: Expression) -> float:
             return op.instructions
         case _:
             return 1.0 if children(part) else 0.0
+
+
+def likely(extent: IntExpression) -> int:
+    """Return what an extent that is not known is taken for: no more than a number that it is bounded by."""
+    match extent:
+        case Operation(operator="min", operands=operands):
+            return max(1, min(likely(part) for part in operands))
+        case Number(value=value):
+            return value
+        case _:
+            return UNKNOWN
 
 
 def _is_product(expression: Expression) -> bool:
