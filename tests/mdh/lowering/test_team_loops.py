@@ -59,6 +59,21 @@ def test_what_is_not_known_stays() -> None:
     assert kinds(group(Name("n"), store()), integers=("n",)) == [Kind.GROUP]
 
 
+@pytest.mark.parametrize(
+    ("inside", "kind"),
+    [
+        (Operation("min", (Number(9), Operation("+", (Name("n"), Number(-8))))), Kind.SEQUENTIAL),
+        (Name("k"), Kind.GROUP),
+        (Operation("+", (Name("n"), Operation("*", (Number(-1), Name("m"))))), Kind.GROUP),
+        (Operation("+", (Name("m"), Operation("*", (Number(-1), Name("n"))))), Kind.GROUP),
+        (Operation("min", (Name("m"), Name("n"))), Kind.GROUP),
+    ],
+)
+def test_what_is_small_for_all_sizes_is_sequential(inside: IntExpression, kind: Kind) -> None:
+    around = counted("k", Name("n"), (group(Number(3), (counted("j", inside, store()),)),))
+    assert kinds(around, integers=("n", "m"))[1] is kind
+
+
 def shares(*code: For) -> list[bool]:
     function = Function(name="f", parameters=(), integers=(), body=code)
     return [s.by_work for s in walk(for_a_team(function, 100).body) if isinstance(s, For)]

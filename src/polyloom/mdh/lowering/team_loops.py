@@ -14,7 +14,8 @@ Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 
@@ -28,6 +29,9 @@ from polyloom.polyhedra.loops.tree import Name, Operation, names_in
 Middles = Mapping[str, int]
 """What integers are taken for: iterators are in the middle of their loops."""
 
+Shared = Callable[[For, Middles], For]
+"""What becomes of a group loop that is in no other one. Errors: KeyError, ValueError where not known."""
+
 
 UNEVEN = 1.25
 """How many times as much one iteration has to do as another one where threads share by work. Estimate."""
@@ -37,17 +41,48 @@ def for_a_team(function: Function, least: int = LEAST_SHARED) -> Function:
     """Make group loops sequential in which less than ``least`` values are computed, by all loops inside.
 
     Of others those are marked whose iterations differ in work. Keeps true: everything, since all kinds of
-    loops mean the same as sequential ones. Loops whose bounds are not known before the program runs stay as
-    they are.
+    loops mean the same as sequential ones. Loops whose bounds are not known before the program runs become
+    sequential where they are small however large its integers are, and else stay as they are.
     """
-    return replace(function, body=_code(function.body, {}, least))
+
+    def shared(loop: For, middles: Middles) -> For:
+        if values_inside((loop,), middles) < least:
+            return _alone(loop)
+        return replace(loop, by_work=_is_uneven(nested_groups(loop), middles))
+
+    body = _code(function.body, {}, shared)
+    small = _always_small(body, function.integers, least)
+    return replace(
+        function, body=_code(body, {}, lambda loop, _: _alone(loop) if id(loop) in small else loop)
+    )
 
 
-def _code(code: Code, middles: Middles, least: int) -> Code:
+MANY, MOST = 1 << 16, 1 << 40
+"""What integers are taken for where it is asked whether a loop is small whatever they are: each of them in
+turn is larger than a product of two others."""
+
+
+def _always_small(body: Code, integers: Sequence[str], least: int) -> AbstractSet[int]:
+    """Return the group loops, by ``id``, that compute less than ``least`` values whatever integers are."""
+    found = []
+    for largest in integers:
+        small = set[int]()
+
+        def kept(loop: For, middles: Middles, small: set[int] = small) -> For:
+            if values_inside((loop,), middles) < least:
+                small.add(id(loop))
+            return loop
+
+        _code(body, {n: MOST if n == largest else MANY for n in integers}, kept)
+        found.append(small)
+    return set[int].intersection(*found) if found else set()
+
+
+def _code(code: Code, middles: Middles, shared: Shared) -> Code:
     found = []
     for statement in code:
         middles = _named(statement, middles)
-        found.append(_statement(statement, middles, least))
+        found.append(_statement(statement, middles, shared))
     return tuple(found)
 
 
@@ -59,19 +94,17 @@ def _named(statement: Statement, middles: Middles) -> Middles:
     return middles
 
 
-def _statement(statement: Statement, middles: Middles, least: int) -> Statement:
+def _statement(statement: Statement, middles: Middles, shared: Shared) -> Statement:
     if not isinstance(statement, For):
-        return with_blocks(statement, lambda block: _code(block, middles, least))
+        return with_blocks(statement, lambda block: _code(block, middles, shared))
     if statement.kind is Kind.GROUP:
         try:
-            if values_inside((statement,), middles) < least:
-                return _alone(statement)
-            return replace(statement, by_work=_is_uneven(nested_groups(statement), middles))
+            return shared(statement, middles)
         except (KeyError, ValueError, ZeroDivisionError):
             return statement
     with suppress(KeyError, ValueError, ZeroDivisionError):
         middles = {**middles, statement.iterator: _middle(statement, middles)[0]}
-    return replace(statement, body=_code(statement.body, middles, least))
+    return replace(statement, body=_code(statement.body, middles, shared))
 
 
 def _alone(loop: For) -> For:
