@@ -56,8 +56,12 @@ MAXIMUM_PIECES = 4
 """Pieces of a statement that do not wait; more of them cost more launches than blocks save."""
 
 
-LEAST_DIMENSIONS = 3
-"""Of an update that can be a product: two of its results, one of its terms."""
+LEAST_DIMENSIONS = 2
+"""Of an update that can be a product: one of its results, one of its terms."""
+
+LEAST_EXTENT = 64
+"""Points along one iterator that a product of a matrix and a vector has at least where it has many: a band
+of a few elements is done step by step."""
 
 
 def may_have_blocks(statements: Sequence[ScopStatement]) -> bool:
@@ -256,7 +260,7 @@ class _Block:
         return None
 
     def _chosen(self, parts: Sequence[isl.Set], whole: isl.Set, wait: Wait) -> _Apart | None:
-        found = [part for part in parts if _equalities(part) == _equalities(whole)]
+        found = [part for part in parts if _equalities(part) == _equalities(whole) and _is_large(part)]
         return _Apart(tuple(found), wait) if 0 < len(found) <= MAXIMUM_PIECES else None
 
     @cached_property
@@ -278,6 +282,17 @@ class _Block:
                 if not met.is_empty() and not (steps and met.is_subset(same_step)):
                     return True
         return False
+
+
+def _is_large(part: isl.Set) -> bool:
+    """Whether what waits may be of three dimensions, or reach far along one of two, in one block."""
+    dimensions = part.dim(_DIM.set)
+    if dimensions > LEAST_DIMENSIONS:
+        return True
+    apart = isl.Map.from_domain_and_range(part, part).deltas().reset_tuple_id()
+    names = [f"i{k}" for k in range(dimensions)]
+    far = " or ".join(f"{name} >= {LEAST_EXTENT - 1}" for name in names)
+    return not apart.is_disjoint(isl.Set(f"{{ [{', '.join(names)}] : {far} }}"))
 
 
 def _without(whole: isl.Set, parts: Sequence[isl.Set]) -> isl.Set:
