@@ -39,23 +39,31 @@ _ARITHMETIC = {
 }
 
 
-def integer_expression(value: IntExpression, iterators: Mapping[str, int], type_: ElementType) -> Expression:
-    """Return an integer expression in the IR; ``iterators`` gives the dimension of a name that is one."""
+def integer_expression(
+    value: IntExpression, iterators: Mapping[str, int], type_: ElementType, *, counted: bool = False
+) -> Expression:
+    """Return an integer expression in the IR; ``iterators`` gives the dimension of a name that is one.
+
+    ``counted``: iterators are never below zero.
+    """
 
     def named(name: str) -> Expression:
         found = iterators.get(name)
         return ParameterValue(name, type_) if found is None else Iterator(found, type_)
 
-    return named_integers(value, named, type_)
+    return named_integers(value, named, type_, counted=counted)
 
 
 def named_integers(
-    value: IntExpression, named: Callable[[str], Expression], type_: ElementType
+    value: IntExpression, named: Callable[[str], Expression], type_: ElementType, *, counted: bool = False
 ) -> Expression:
-    """Return an integer expression in the IR; ``named`` gives what a name stands for, in that type."""
+    """Return an integer expression in the IR; ``named`` gives what a name stands for, in that type.
+
+    ``counted``: iterators are never below zero.
+    """
 
     def inside(part: IntExpression) -> Expression:
-        return named_integers(part, named, type_)
+        return named_integers(part, named, type_, counted=counted)
 
     match value:
         case Number(value=number):
@@ -65,7 +73,7 @@ def named_integers(
         case Operation(operator="-", operands=(x,)):
             return Binary(BinaryOp.SUBTRACT, Constant(0, type_), inside(x))
         case Operation(operator="floor", operands=(a, b)):
-            return _floor(inside(a), inside(b))
+            return _floor(inside(a), inside(b), counted=counted)
         case Operation(operator="?", operands=(c, a, b)):
             return Select(inside(c), inside(a), inside(b))
         case Operation(operator=operator, operands=operands) if operator in _ARITHMETIC:
@@ -76,8 +84,33 @@ def named_integers(
             raise AssertionError(value)
 
 
-def _floor(a: Expression, b: Expression) -> Expression:
-    """Return ``floor(a / b)`` for a positive ``b``: ``(a - ((a % b) + b) % b) / b``."""
+def _floor(a: Expression, b: Expression, *, counted: bool) -> Expression:
+    """Return ``floor(a / b)`` for a positive ``b``: ``(a - ((a % b) + b) % b) / b``, or just ``a / b``."""
+    if counted and _is_counted(a):
+        return Binary(BinaryOp.DIVIDE, a, b)
     remainder = Binary(BinaryOp.REMAINDER, a, b)
     positive = Binary(BinaryOp.REMAINDER, Binary(BinaryOp.ADD, remainder, b), b)
     return Binary(BinaryOp.DIVIDE, Binary(BinaryOp.SUBTRACT, a, positive), b)
+
+
+def _is_counted(value: Expression) -> bool:
+    """Whether a value made of iterators that are never below zero is not, either."""
+    match value:
+        case Iterator():
+            return True
+        case Constant(value=number):
+            return number >= 0
+        case Binary(op=op, left=a, right=b) if op in _GROWING:
+            return _is_counted(a) and _is_counted(b)
+        case _:
+            return False
+
+
+_GROWING = {
+    BinaryOp.ADD,
+    BinaryOp.MULTIPLY,
+    BinaryOp.DIVIDE,
+    BinaryOp.REMAINDER,
+    BinaryOp.MINIMUM,
+    BinaryOp.MAXIMUM,
+}

@@ -145,7 +145,7 @@ class VectorLoop:
             return Text(self._everywhere(self.scope.value(value), kind))
         texts = [self._load(load) for load in value.loads]
         reads = [self.kept.get(text, text) for text in texts]
-        leaves = Leaves(reads, [self._integers(i) for i in value.iterators])
+        leaves = Leaves(reads, lanes=partial(self._iterator, value))
         if kind is ElementType.BOOL:
             return truth_text(value.expression, leaves, self.width, self.dialect)
         return expression_text(value.expression, leaves, self.width, self.dialect)
@@ -185,17 +185,32 @@ class VectorLoop:
             self.before.clear()
         return found
 
-    def _integers(self, expression: IntExpression) -> str:
-        """Return an integer in each lane, as an operand of any operator."""
-        kind = ElementType.INT64
+    def _iterator(self, value: Compute, dimension: int, kind: ElementType) -> tuple[str, ElementType]:
+        """Return an iterator in each lane, and its type: ``kind`` where no wider vector is needed for it."""
+        expression = value.iterators[dimension]
         factor = coefficient(expression, self.lane)
+        if factor is None or kind not in (ElementType.INT32, ElementType.UINT32):
+            kind = ElementType.INT64
+        return self._integers(expression, factor, kind), kind
+
+    def _integers(self, expression: IntExpression, factor: IntExpression | None, kind: ElementType) -> str:
+        """Return an integer in each lane, as an operand of any operator; ``factor``: from lane to lane."""
         if factor is None:
             return self._by_lanes(lambda inside: inside.integer(expression), kind)
+        start = self._integer(at_zero(expression, self.lane), kind)
+        if factor == Number(0):
+            return start
         lanes = self.dialect.numbers(kind, self.width)
         if factor != Number(1):
-            lanes = f"{self._everywhere(Text(self.scope.integer(factor)), kind)} * {lanes}"
-        start = Text(self.scope.integer(at_zero(expression, self.lane)))
-        return f"({self._everywhere(start, kind)} + {lanes})"
+            lanes = f"{self._integer(factor, kind)} * {lanes}"
+        return f"({start} + {lanes})"
+
+    def _integer(self, expression: IntExpression, kind: ElementType) -> str:
+        """Return an integer that all lanes have."""
+        text = Text(self.scope.integer(expression))
+        if kind is not ElementType.INT64:
+            text = Text(f"({self.dialect.type(kind)})({text.text})")
+        return self._everywhere(text, kind)
 
     def _by_lanes(self, text: Callable[[Scope], str], kind: ElementType) -> str:
         """Return a vector with a text in each lane; where a loop is to fill it, that stands before."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.needs import Needs
@@ -132,19 +133,21 @@ class Dialect:
         C resizes integers by factors of two, or by a helper: gcc 12 takes elements one by one where the
         factor is larger, and two halves of a vector where an instruction would do.
         """
-        first, last = value_bytes(source), value_bytes(element)
-        if self.own_functions or source.is_float or first == last:
-            steps = [element]
-        elif first < last:
-            whole = SIGNED[last] if element.is_float else element
-            value = f"{self.helper(f'{WIDENED}{source.value}', whole, width)}({value})"
-            steps = [element] if element.is_float else []
-        else:
-            sizes = [size for size in SIGNED if last < size < first and width * last >= _SMALL_VECTOR]
-            steps = [*(SIGNED[size] for size in reversed(sizes)), element]
-        for step in steps:
-            value = self.convert.format(kind=self.type(step, width), value=value)
+        steps = [element] if self.own_functions or source.is_float else self._steps(source, element, width)
+        for before, step in pairwise([source, *steps]):
+            if before in _INTEGERS and before.size < step.size and not self.own_functions:
+                value = f"{self.helper(f'{WIDENED}{before.value}', step, width)}({value})"
+            else:
+                value = self.convert.format(kind=self.type(step, width), value=value)
         return value
+
+    def _steps(self, source: ElementType, element: ElementType, width: int) -> list[ElementType]:
+        """Return the types that integers become in turn: of four bytes before they are floats."""
+        first, last = value_bytes(source), value_bytes(element)
+        if element.is_float:
+            return [ElementType.INT32, element] if first < 4 else [element]
+        sizes = [size for size in SIGNED if last < size < first and width * last >= _SMALL_VECTOR]
+        return [*(SIGNED[size] for size in reversed(sizes)), element]
 
     def all_of(self, value: str, element: ElementType, width: int) -> str:
         """Return ``width`` times the same value."""

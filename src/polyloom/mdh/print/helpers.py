@@ -299,7 +299,7 @@ def _chosen_extreme(name: str, family: str, kind: _Kind) -> str:
 
 
 def _widened(name: str, source: ElementType, kind: _Kind) -> str:
-    """Return a vector of integers as one of larger integers, which hold them all or what they wrap to.
+    """Return a vector of integers as one of larger numbers, which hold them all or what they wrap to.
 
     x86 has an instruction for each, where gcc takes the halves apart, and each element where sizes differ by
     more than a factor of two.
@@ -312,19 +312,29 @@ def _widened(name: str, source: ElementType, kind: _Kind) -> str:
         plain = dialect.convert.format(kind=dialect.type(element, width), value=plain)
     head = f"static inline {kind} {name}({given} a)\n{{\n"
     has, bits = {16: ("__SSE4_1__", 128), 32: ("__AVX2__", 256)}.get(width * kind.element.size, ("", 0))
+    instruction = _widening(source, kind.element, bits)
     size = width * source.size
-    if not has or size not in (4, 8, 16):
+    if not instruction or size not in (4, 8, 16):
         return f"{head}    return {plain};\n}}\n"
-    letters = {1: "b", 2: "w", 4: "d", 8: "q"}
-    sign = "s" if source in UNSIGNED else "z"
-    move = f"pmov{sign}x{letters[source.size]}{letters[kind.element.size]}{bits}"
-    scalar = dialect.type(SIGNED[source.size])
-    held = "(wide)a" if size == 16 else f"(wide)(whole){{({dialect.type(SIGNED[size])})a}}"
-    types = f"    typedef {'char' if source.size == 1 else scalar} wide __attribute__((vector_size(16)));\n"
+    part = "char" if source.size == 1 else dialect.type(SIGNED[source.size])
+    lines = [f"    typedef {part} wide __attribute__((vector_size(16)));"]
+    whole = "(wide)a"
     if size < 16:
-        types += f"    typedef {dialect.type(SIGNED[size])} whole __attribute__((vector_size(16)));\n"
-    own = f"{types}    return ({kind})__builtin_ia32_{move}({held});\n"
-    return f"{head}#if defined {has} && !defined __clang__\n{own}#else\n    return {plain};\n#endif\n}}\n"
+        low = dialect.type(SIGNED[size])
+        lines.append(f"    typedef {low} parts __attribute__((vector_size(16)));")
+        whole = f"(wide)(parts){{({low})a}}"
+    own = "\n".join([*lines, f"    return ({kind})__builtin_ia32_{instruction}({whole});"])
+    return f"{head}#if defined {has} && !defined __clang__\n{own}\n#else\n    return {plain};\n#endif\n}}\n"
+
+
+def _widening(source: ElementType, element: ElementType, bits: int) -> str:
+    """Return x86's instruction as gcc calls it; empty where there is none that makes so many bits."""
+    if not bits or (element.is_float and (source is not ElementType.INT32 or bits < 256)):
+        return ""
+    if element.is_float:
+        return "cvtdq2pd256"
+    letters = {1: "b", 2: "w", 4: "d", 8: "q"}
+    return f"pmov{'s' if source in UNSIGNED else 'z'}x{letters[source.size]}{letters[element.size]}{bits}"
 
 
 def _integer_pow(name: str, family: str, kind: _Kind) -> str:

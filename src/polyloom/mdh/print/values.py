@@ -11,7 +11,7 @@ What a text calls of ``helpers`` must be defined before it: a dialect that is ``
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -68,12 +68,14 @@ class Leaves:
     """C texts for what an expression reads: each an identifier, a call or in parentheses.
 
     ``reads[k]``: the value of read number k (a half already as a float), of the value type and width.
-    ``iterators[d]``, ``parameters[name]``: integers, ``int`` or ``long`` (``long{width}`` for vectors).
+    ``iterators[d]``, ``parameters[name]``: integers, ``int`` or ``long``. ``lanes``: an iterator as a vector
+    of the type that is asked for or of int64, and which of them.
     """
 
     reads: Mapping[int, str] | Sequence[str] = ()
     iterators: Mapping[int, str] | Sequence[str] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
+    lanes: Callable[[int, ElementType], tuple[str, ElementType]] | None = None
 
 
 def value_type(element: ElementType, width: int = 1, dialect: Dialect = OPENCL) -> str:
@@ -150,7 +152,7 @@ class _Printer:
             case Constant(value=value, type=kind):
                 return Text(literal(value, kind, self.width, self.dialect))
             case Iterator(dimension=k, type=kind):
-                return self._converted(Text(self.leaves.iterators[k]), ElementType.INT64, kind)
+                return self._iterator(k, kind)
             case ParameterValue(name=name, type=kind):
                 return self._converted(Text(self.leaves.parameters[name]), ElementType.INT64, kind)
             case Unary():
@@ -173,6 +175,12 @@ class _Printer:
 
     def _type(self, kind: ElementType) -> str:
         return self.dialect.type(kind, self.width)
+
+    def _iterator(self, dimension: int, kind: ElementType) -> Text:
+        if self.leaves.lanes is None:
+            return self._converted(Text(self.leaves.iterators[dimension]), ElementType.INT64, kind)
+        text, found = self.leaves.lanes(dimension, kind)
+        return Text(text) if found is kind else self._converted(Text(text), found, kind)
 
     def _rounded(self, text: Text, kind: ElementType) -> Text:
         """Round what an operation gave to the element type that a value of it only stands for."""

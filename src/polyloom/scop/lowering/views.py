@@ -50,7 +50,7 @@ class Frame:
                     return Read(reads[position], type_)
                 case Iterator(dimension=k, type=type_):
                     value = affine_value(self.coordinates.get_at(k), self.arguments)
-                    return integer_expression(value, self.positions, type_)
+                    return integer_expression(value, self.positions, type_, counted=self.counted)
                 case _:
                     return part
 
@@ -60,6 +60,12 @@ class Frame:
     def arguments(self) -> tuple[IntExpression, ...]:
         """The iterators as integer expressions."""
         return tuple(Name(name) for name in self.names)
+
+    @property
+    def counted(self) -> bool:
+        """Whether no iterator is ever below zero."""
+        positive = isl.Set.nat_universe(self.points.get_space())
+        return bool(self.points.is_subset(positive))
 
     @property
     def positions(self) -> dict[str, int]:
@@ -82,21 +88,23 @@ class Frame:
             pieces = [*function.get_pieces(), (unused, zero)]
         pieces = [piece for piece in pieces if not piece[0].is_disjoint(self.points)]
         if len(pieces) <= 1:
-            return _affine_index(pieces[0][1] if pieces else zero, self.arguments, self.positions)
-        return integer_expression(_choice(pieces, self), self.positions, ElementType.INT64)
+            return _affine_index(pieces[0][1] if pieces else zero, self)
+        return integer_expression(
+            _choice(pieces, self), self.positions, ElementType.INT64, counted=self.counted
+        )
 
 
 def _local(points: isl.Set) -> isl.LocalSpace:
     return isl.LocalSpace.from_space(points.get_space())
 
 
-def _affine_index(
-    aff: isl.Aff, arguments: Sequence[IntExpression], positions: Mapping[str, int]
-) -> Index | Expression:
+def _affine_index(aff: isl.Aff, at: Frame) -> Index | Expression:
+    arguments = at.arguments
     coefficients = [aff.get_coefficient_val(_DIM.in_, k) for k in range(len(arguments))]
     linear = all(c.is_int() for c in coefficients) and not _divides_iterators(aff)
     if not linear:
-        return integer_expression(affine_value(aff, arguments), positions, ElementType.INT64)
+        value = affine_value(aff, arguments)
+        return integer_expression(value, at.positions, ElementType.INT64, counted=at.counted)
     rest = aff
     for k in range(len(arguments)):
         rest = rest.set_coefficient_val(_DIM.in_, k, isl.Val(0))

@@ -212,7 +212,8 @@ class CycleModel:
         """Cycles of a register tile beside the reduction: start, results."""
         regs, width = self.step.registers_per_value, self.sizes.facts.schedule.width
         if self.sizes.facts.combiner is None:
-            return self.sizes.totals * regs * self.costs.stored_vector + self.costs.map_tile
+            stored = self.sizes.totals * regs * self.costs.stored_vector
+            return stored + self.costs.map_tile + self._scattered_stores(width)
         lanes = self.costs.combined_lanes if self.sizes.facts.vector_is_reduced else 0.0
         start = self.sizes.totals * regs * self.costs.total + self.sizes.totals * lanes
         start += self.costs.reduction_tile
