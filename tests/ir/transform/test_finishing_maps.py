@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cProfile
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,11 @@ from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.ir import Program, evaluate
 from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.evaluation.programs import evaluate_host
-from polyloom.ir.host import MdHom
+from polyloom.ir.expressions import Constant, Expression, walk
+from polyloom.ir.host import HostProgram, MdHom, expressions_of
+from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.transform import fuse_epilogues
+from polyloom.ir.verification.written_elements import verify_writes
 from random_tests import tried
 from strategies import data, programs
 
@@ -174,3 +179,51 @@ def test_long_chains_of_maps_are_joined_in_time() -> None:
     profile = cProfile.Profile()
     profile.runcall(host_program, program)
     assert sum(entry.callcount for entry in profile.getstats()) < 20_000 * maps
+
+
+def layers(ends: list[str]) -> Program:
+    """Return a program of as many layers: a sum of each row, and a map that ends it."""
+    names = range(len(ends))
+    given = ", ".join(f"float32 x{k}[4][5]" for k in names)
+    made = ", ".join(f"float32 y{k}[4]" for k in names)
+    local = " ".join(f"float32 h{k}[4]" for k in names)
+    sums = " ".join(f"all (i, k) in (4, 5) h{n}[i] += x{n}[i][k]" for n in names)
+    maps = " ".join(f"all (i) in (4) y{n}[i] = {end.format(f'h{n}[i]')}" for n, end in enumerate(ends))
+    return program_of(f"{given} -> {made}", f"{local} {sums} {maps}")
+
+
+def test_equal_layers_are_proved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    proved: list[Any] = []
+
+    def counted(*nodes: Any) -> None:
+        proved.append(nodes)
+        verify_writes(*nodes)
+
+    monkeypatch.setattr(fuse_epilogues, "verify_writes", counted)
+    program = layers(["{} * 2 + 1"] * 6 + ["{} * 2 - 1"] * 3)
+    host = host_program(program)
+    assert len(host.body) == 9 and len(proved) == 2
+    assert [n.name for n in host.body if isinstance(n, MdHom)] == [s.name for s in program.body[9:]]
+    inputs = data(program, 3, integers=True)
+    expected = evaluate(program, inputs)
+    for name, array in evaluate_host(host, {}, inputs).items():
+        assert np.array_equal(array, expected[name])
+
+
+@pytest.mark.parametrize("other", [-0.0, 2.0])
+def test_layers_that_differ_stay_what_they_are(other: float) -> None:
+    """0.0 and -0.0 are equal."""
+
+    def changed(part: Expression) -> Expression | None:
+        return replace(part, value=other) if isinstance(part, Constant) and part.value == 1 else None
+
+    def constants(host: HostProgram) -> list[str]:
+        return [
+            str([p.value for e in expressions_of(n) for p in walk(e) if isinstance(p, Constant)])
+            for n in host.body
+            if isinstance(n, MdHom)
+        ]
+
+    program = layers(["max({}, 0.0)", "max({}, 1.0)"])
+    body = tuple(s.changed(expression=rebuilt(s.expression, changed)) for s in program.body)
+    assert constants(host_program(replace(program, body=body))) == ["[0.0]", f"[{other}]"]

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from polyloom.ir.expressions import walk
-from polyloom.ir.host import Buffer, HostNode, HostProgram, Index, MdHom, Order, Role, uses
+from polyloom.ir.host import Buffer, HostNode, HostProgram, Index, MdHom, Order, Role, used_buffers, uses
 from polyloom.ir.transform.flatten_dimensions import with_fewer_dimensions, without_single_points
 from polyloom.ir.transform.fuse_maps import with_finish, with_term
 from polyloom.ir.types import ElementType
@@ -48,10 +48,14 @@ def with_finishing_maps(program: HostProgram) -> HostProgram:
 
 @dataclass(frozen=True)
 class _Joiner:
-    """``passing``: buffers that one node writes and one reads, and nobody else sees."""
+    """``passing``: buffers that one node writes and one reads, and nobody else sees.
+
+    ``known``: of pairs that were tried what they are in one, by their forms: equal layers are tried once.
+    """
 
     buffers: Mapping[str, Buffer]
     passing: frozenset[str]
+    known: dict[str, MdHom | None] = field(default_factory=dict)
 
     def nodes(self, nodes: Sequence[HostNode]) -> tuple[HostNode, ...]:
         """Return the nodes of one body, what joins at the place of the later one."""
@@ -93,11 +97,33 @@ class _Joiner:
         """Return two nodes in one; None where that is not the same, or no gain."""
         if _length(before) + _length(node) > MOST_PARTS + 2:
             return None
+        used = dict.fromkeys((*used_buffers(before), *used_buffers(node)))
+        names = {name: str(k) for k, name in enumerate(used)}
+        form = self._form(before, node, names)
+        if form not in self.known:
+            made = self._tried(before, node)
+            self.known[form] = None if made is None else _with_names(made, names)
+        found = self.known[form]
+        if found is None:
+            return None
+        own = _with_names(found, {new: old for old, new in names.items()})
+        return replace(own, name=node.name, span=node.span)
+
+    def _form(self, before: MdHom, node: MdHom, names: Mapping[str, str]) -> str:
+        """Return all that decides what becomes of two nodes, but what they and their buffers are called.
+
+        A text: 0.0 and -0.0 are equal, but not the same.
+        """
+        nodes = (replace(_with_names(n, names), name="") for n in (before, node))
+        buffers = ((replace(self.buffers[n], name=""), n in self.passing) for n in names)
+        return repr((*nodes, *buffers))
+
+    def _tried(self, before: MdHom, node: MdHom) -> MdHom | None:
         a, b = without_single_points(before), without_single_points(node)
         for made, alone in self._choices(a, b):
             if made is not None and _length(made) <= MOST_PARTS and self._is_no_loss(made, alone):
                 verify_writes((before, node), (made,), self.passing)
-                return replace(made, name=node.name, span=node.span)
+                return made
         return None
 
     def _choices(self, a: MdHom, b: MdHom) -> Iterator[tuple[MdHom | None, MdHom]]:
@@ -112,6 +138,14 @@ class _Joiner:
         after, before = (with_fewer_dimensions(hom, self.buffers)[0] for hom in (made, alone))
         is_fewer = len(after.extents) <= len(before.extents)
         return is_fewer or (made.terms == alone.terms and _row(after) >= _row(before) > 1)
+
+
+def _with_names(hom: MdHom, names: Mapping[str, str]) -> MdHom:
+    """Return an md_hom on buffers of other names."""
+    inputs, outputs = (
+        tuple(replace(v, buffer=names[v.buffer]) for v in views) for views in (hom.inputs, hom.outputs)
+    )
+    return replace(hom, inputs=inputs, outputs=outputs)
 
 
 def _row(hom: MdHom) -> int:
