@@ -7,6 +7,7 @@ inductor, and how long the first calls of the two compilers took (an empty ``XDG
 ``TORCHINDUCTOR_CACHE_DIR``: anew). With ``--training``: of a step forward and backward, without an optimizer.
 ``-k torchvision. -k timm.``: only those. ``--inside COMMAND``: while calls are timed, and only then, COMMAND
 runs, with a program that waits as its arguments: it may stop what else uses the processor until that ends.
+It runs three times, and the least times count.
 """
 
 from __future__ import annotations
@@ -545,6 +546,9 @@ def checked(make: Callable[[], Made]) -> tuple[str, float, float]:
 ROUNDS, LEAST = 20, 0.6
 """Rounds and seconds that all contenders take in turns, at least."""
 
+WINDOWS = 3
+"""How often COMMAND of ``--inside`` runs."""
+
 Step = Callable[[], Any]
 
 
@@ -618,8 +622,11 @@ def table(chosen: dict[str, Callable[[], Made]], command: str, *, is_training: b
     print("|---|---:|---:|---:|---:|---:|")
     for name, make in chosen.items():
         steps, firsts = prepared(make, is_training=is_training)
-        with inside(command):
-            found = measured(steps)
+        windows = []
+        for _ in range(WINDOWS if command else 1):
+            with inside(command):
+                windows.append(measured(steps))
+        found = [min(times) for times in zip(*windows, strict=True)]
         ratios.append((found[0] / found[2], found[1] / found[2]))
         cells = " | ".join([*(f"{1e3 * s:.3g}" for s in found), *(f"{s:.1f}" for s in firsts)])
         print(f"| {name} | {cells} |", flush=True)

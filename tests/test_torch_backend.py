@@ -68,6 +68,19 @@ def test_inputs_that_change_are_changed() -> None:
     torch.testing.assert_close(have, want)
 
 
+def test_parameters_that_lie_elsewhere_are_seen() -> None:
+    module, x = torch.nn.Linear(3, 2), torch.randn(4, 3)
+    call = compiled(module)
+    first = torch.randn(3, 2)
+    for data in (None, torch.randn(2, 3), first.t(), first.reshape(2, 3)):
+        if data is not None:
+            module.weight.data = data
+        for _ in range(2):
+            with torch.no_grad():
+                module.weight.mul_(2)
+                torch.testing.assert_close(call(x), module(x))
+
+
 def test_what_cannot_be_expressed_runs_in_pytorch_with_one_remark() -> None:
     def f(x: Any) -> Any:
         return torch.linalg.qr(x @ x.t() + 3)[1] + 1

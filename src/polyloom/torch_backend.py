@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -123,13 +124,32 @@ class _Program:
         names = [n.name for n in module.graph.nodes if n.op == "placeholder"]
         used = {*self.ends.names.values(), *self.ends.arguments}
         self.places = [(k, name) for k, name in enumerate(names) if name in used]
+        self._parameters: dict[int, _Seen] = {}
 
     def __call__(self, arguments: Arguments) -> Sequence[Any]:
-        arrays = {name: array_of(arguments[k]) for k, name in self.places}
+        arrays = {name: self._array(k, arguments[k]) for k, name in self.places}
         results = self.compiled.results(**self.ends.inputs(arrays))
         found = self.ends.outputs({name: np.asarray(array) for name, array in results.items()})
         given: dict[str, Any] = {name: torch.from_numpy(array) for name, array in found.items()}
         return [None if result is None else _result(given[result.name], result) for result in self.results]
+
+    def _array(self, place: int, tensor: Any) -> np.ndarray[Any, Any]:
+        """Return an argument as an array; a parameter, of which a model has hundreds, where it lay before."""
+        if not isinstance(tensor, torch.nn.Parameter) or tensor.dtype is torch.bfloat16:
+            return array_of(tensor)
+        seen, lies = self._parameters.get(place), (tensor.data_ptr(), tensor.stride())
+        if seen is None or seen.tensor is not tensor or seen.lies != lies:
+            seen = self._parameters[place] = _Seen(tensor, lies, array_of(tensor))
+        return seen.array
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """A parameter, where it lay and with which strides, and the same memory as an array."""
+
+    tensor: torch.nn.Parameter
+    lies: tuple[int, tuple[int, ...]]
+    array: np.ndarray[Any, Any]
 
 
 def _result(tensor: Any, result: Result) -> Any:
