@@ -151,6 +151,16 @@ def test_open_sizes_have_no_designs() -> None:
     assert list(space(dot("N")).designs()) == []
 
 
+def test_a_size_that_a_number_bounds_has_designs_of_that_number() -> None:
+    """Of at most 32 rows 8 go together: 11 would leave 10 of them."""
+    program = row_maximum(32, 1000, ElementType.FLOAT32, -inf)
+    rows = Operation("min", (Number(32), Name("n")))
+    hom = replace(hom_of(program), extents=(rows, Name("m")))
+    device = replace(native(), vector_bytes=32)
+    found = ScheduleSpace(hom=hom, buffers=buffers_of(program), device=device)
+    assert next(iter(found.designs())).private[0] == 8
+
+
 def test_the_choice_is_at_least_as_good_as_every_design() -> None:
     program = with_constants(convolution(28, 28, 64, 64, 3, 3))
     found = space(program)

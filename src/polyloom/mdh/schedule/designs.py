@@ -22,7 +22,7 @@ from math import ceil, prod
 from polyloom.ir.host import Order
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.addresses import Access
-from polyloom.mdh.schedule.cost.loop_sizes import Reads
+from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, Reads, likely
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule
 from polyloom.mdh.schedule.tiling import TileFacts, parts_vectors
 from polyloom.polyhedra.loops.tree import Number
@@ -55,11 +55,12 @@ GROUPS = 4
 def designs(
     plain: Schedule, facts: TileFacts, reads: Reads, width: int, device: DeviceModel
 ) -> Iterator[Schedule]:
-    """Yield schedules of the usual forms for an md_hom, not all of them legal; none where sizes are open.
+    """Yield schedules of the usual forms for an md_hom, not all of them legal; none where all sizes are open.
 
     ``width``: elements of a vector register.
     """
-    if any(facts.extent(d) is None for d in range(len(facts.hom.extents))):
+    extents = facts.hom.extents
+    if any(facts.extent(d) is None for d in range(len(extents))) and min(map(likely, extents)) == UNKNOWN:
         return
     seen = set[Schedule]()
     for schedule in _Designs(plain, facts, reads, width, device).all():
@@ -79,7 +80,7 @@ class _Designs:
         self.kept = [d for d in facts.kept if facts.hom.combine[d].order is Order.CONCATENATE]
 
     def extent(self, d: int) -> int:
-        return self.facts.extent(d) or 1
+        return likely(self.facts.hom.extents[d])
 
     def all(self) -> Iterator[Schedule]:
         """Yield schedules: vectors along each dimension, tiles with each other one.
@@ -166,7 +167,8 @@ class _Designs:
             beside = prod(map(self.extent, others)) * (ceil(vectors / a) if v in self.kept else 1)
             most = max(1, min(most, n // ceil(self.device.compute_units / beside)))
             whole = _divisor(n, most)
-            for b in (ceil(n / ceil(n / most)), whole):
+            even = ceil(n / ceil(n / most))
+            for b in (whole, even) if 3 * whole >= 2 * even else (even, whole):
                 yield (v, a), (t, b)
             for d in others[-1:]:
                 if (c := _divisor(self.extent(d), most // whole)) > 1:
