@@ -162,6 +162,24 @@ def test_only_what_caches_do_not_hold_is_tiled() -> None:
     assert with_time_tiles(large, device).program != large
 
 
+def test_sweeps_too_small_to_be_shared_are_tiled_for_several_threads() -> None:
+    """The first cache holds all. Trapezoids are low: in the second phase there are three for two threads."""
+    device = replace(choose("native", threads=2), caches=(1 << 20, 2 << 20, 16 << 20))
+    program = made(LINE, {"T": 1000, "n": 8_000, "m": 1})
+    found: list[tuple[TimeCost, Shape]] = []
+
+    def best(cost: TimeCost) -> Shape | None:
+        shape = cost.best()
+        found.extend([(cost, shape)] if shape is not None else [])
+        return shape
+
+    assert with_time_tiles(program, device, best).program != program
+    ((cost, chosen),) = found
+    ((axis, width),) = chosen.widths.items()
+    assert chosen.height <= cost.highest(axis, width) // 2
+    assert with_time_tiles(program, replace(device, compute_units=1)).program == program
+
+
 def test_what_the_last_cache_may_hold_is_served_by_it_in_part() -> None:
     """Time without tiles rises with the arrays, and does not jump where the cache might be too small."""
     device = replace(choose("native", threads=1), caches=(32 << 10, 1 << 20, 16 << 20))

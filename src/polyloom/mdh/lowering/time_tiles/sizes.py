@@ -17,6 +17,7 @@ from polyloom.ir.expressions import Iterator as IteratorValue
 from polyloom.ir.host import Buffer, MdHom, expressions_of
 from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.lowering.time_tiles.sweeps import TimeLoop
 from polyloom.polyhedra.loops.tree import Number
 from polyloom.polyhedra.time_tiles import Side, highest
@@ -68,9 +69,16 @@ class TimeCost:
         return found if found is not None and found.seconds < LARGEST_SHARE * self.untiled else None
 
     def _may_gain(self) -> bool:
-        """Whether what the loop touches is more than the first cache of each thread holds."""
+        """Whether the loop touches more than the first cache of each thread holds, or leaves threads idle."""
         own = self._caches[:-1] or self._caches
-        return self._footprint(()) / self.threads > min(own)
+        if self._footprint(()) / self.threads > min(own):
+            return True
+        least = self.untiled / self.threads + 2 * self.costs.launch_seconds
+        return any(map(self._is_alone, self.loop.homs)) and least < LARGEST_SHARE * self.untiled
+
+    def _is_alone(self, hom: MdHom) -> bool:
+        """Whether one thread runs a sweep: it is too small for several."""
+        return self._points(hom) < LEAST_SHARED
 
     @cached_property
     def sides(self) -> Mapping[int, tuple[Side, Side]]:
@@ -99,7 +107,8 @@ class TimeCost:
         rows, least = self.spans[axis][1], LEAST_WIDTH
         if self._is_innermost(axis):
             least = 8 * self.lanes
-        return [w for w in WIDTHS if least <= w <= max(least, rows // self.threads)]
+        even = [ceil(rows / (self.threads * k)) for k in (1, 2, 4)]
+        return [w for w in dict.fromkeys((*WIDTHS, *even)) if least <= w <= max(least, rows // self.threads)]
 
     def _is_innermost(self, axis: int) -> bool:
         return self.loop.from_end[axis] == 0
@@ -186,12 +195,13 @@ class TimeCost:
 
     @cached_property
     def untiled(self) -> float:
-        """Seconds of all steps where each sweep is shared by the threads, one after another."""
-        held, cycles = self._footprint(()) / self.threads, 0.0
-        missed = self._missed(held)
+        """Seconds of all steps, one sweep after another: threads share those that are large enough."""
+        whole, each = self._footprint(()), 0.0
         for hom in self.loop.homs:
-            cycles += self._cycles(self._compute(hom), self._moved(hom), held, missed) / self.threads
-        each = cycles / self._hertz + len(self.loop.homs) * self.costs.launch_seconds
+            threads = 1 if self._is_alone(hom) else self.threads
+            held = whole / threads
+            cycles = self._cycles(self._compute(hom), self._moved(hom), held, self._missed(held))
+            each += cycles / threads / self._hertz + (self.costs.launch_seconds if threads > 1 else 0.0)
         return self.loop.steps.count * each
 
     def tiled(self, pairs: Sequence[tuple[int, int]], height: int) -> float:
@@ -208,9 +218,22 @@ class TimeCost:
         again = prod(1 + self._overlap(axis, height) / width for axis, width in pairs)
         of_all = whole / self.threads
         streamed = self._cycles(0.0, 2 * whole * again, of_all, self._missed(of_all)) if held < whole else 0.0
-        uneven = ceil(tiles / self.threads) * self.threads / tiles
-        cycles = (count * per_step + blocks * streamed) * uneven / self.threads
+        cycles = (count * per_step + blocks * streamed) * self._longest(pairs, height)
         return float(cycles / self._hertz + blocks * phases * self.costs.launch_seconds)
+
+    def _longest(self, pairs: Sequence[tuple[int, int]], height: int) -> float:
+        """Return the part of all points that the thread has that has most.
+
+        Along one axis the trapezoids of the second phase are one more: those at the ends are halves.
+        """
+        counts = [ceil(self.spans[axis][1] / width) for axis, width in pairs]
+        tiles = prod(counts)
+        most = ceil(tiles / self.threads)
+        if len(pairs) > 1 or self.threads == 1:
+            return most / tiles
+        ((axis, width),) = pairs
+        second = min(1.0, self._overlap(axis, height) / 2 / width)
+        return ((1 - second) * most + second * (tiles / self.threads + 0.5)) / tiles
 
     def _overlap(self, axis: int, height: int) -> int:
         lower, upper = self.sides[axis]
