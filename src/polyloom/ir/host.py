@@ -26,7 +26,7 @@ from typing import TypeAlias
 from polyloom.diagnostics import Span
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops.tree import Branch, IntExpression, Loop, Number, Tree, leaves_in
+from polyloom.polyhedra.loops.tree import Branch, IntExpression, Loop, Number, Tree, leaves_in, nodes_in
 
 ZERO = Number(0)
 
@@ -265,7 +265,7 @@ class HostProgram:
     """Host nodes in order over buffers; what is known of the parameters is ``context`` (a condition).
 
     ``strict``: every operation on floats is rounded as it is written, and none is contracted. ``in_rows``:
-    where host loops are wavefronts, the same program with the loops of the source, if there is one.
+    where host loops are wavefronts, the same program in tiles, or with the loops of the source, if there is one.
     """
 
     name: str
@@ -298,6 +298,11 @@ class HostProgram:
     def results(self) -> tuple[str, ...]:
         """Names of the buffers that an evaluation returns: outputs, and what is updated."""
         return tuple(b.name for b in self.buffers if b.role in (Role.OUTPUT, Role.UPDATED))
+
+
+def has_shared_loops(program: HostProgram) -> bool:
+    """Return whether any host loop has iterations that may run at once."""
+    return any(isinstance(node, Loop) and node.parallel for node in nodes_in(program.body))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, Unsupported, error, remark
-from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role
+from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role, has_shared_loops
 from polyloom.ir.naming import Names
 from polyloom.ir.node_names import with_unique_names
 from polyloom.ir.rounding.library_functions import library_functions
@@ -42,6 +42,7 @@ from polyloom.scop.preparation.last_values import with_last_values
 from polyloom.scop.schedule.arrays import buffers, parameters
 from polyloom.scop.schedule.blocks.blocking import blocked, may_have_blocks
 from polyloom.scop.schedule.blocks.kept_values import kept_by, with_kept
+from polyloom.scop.schedule.blocks.tiles import in_tiles
 from polyloom.scop.schedule.contraction import Storage, contracted, private_buffers, rewriting
 from polyloom.scop.schedule.custom_combiners import ordered_updates
 from polyloom.scop.schedule.expansion import Expansion, expanded
@@ -142,21 +143,30 @@ def _transformation(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transfo
 
 
 def _with_rows(found: Transformation, scop: Scop, mode: ReductionMode, strict: bool) -> Transformation:
-    """Give a program with wavefronts the form with the loops of the source, where isl finds it in time."""
+    """Give a program with wavefronts a form in tiles, or with the loops of the source."""
     plans = () if found.planned is None else found.planned[1]
     if all(Part.WAVEFRONT not in row for row in parts(plans).values()):
         return found
+    for tiled in (True, False):
+        rows = _by_processors(scop, mode, strict, tiled=tiled)
+        if rows is not None and (has_shared_loops(rows) or not tiled):
+            return replace(found, program=replace(found.program, in_rows=rows))
+    return found
+
+
+def _by_processors(scop: Scop, mode: ReductionMode, strict: bool, *, tiled: bool) -> HostProgram | None:
+    """Return the form in tiles, or that with the loops of the source; None where isl does not find it in time."""
     try:
         with at_most(
             _PARALLEL * (8 + len(scop.statements)), f"the loops of `{scop.name}` without wavefronts"
         ):
-            rows = _parallel(with_parameters(scop), mode, strict, in_blocks=False, wavefronts=False).program
+            whole = with_parameters(scop)
+            rows = _parallel(whole, mode, strict, in_blocks=False, wavefronts=tiled, tiled=tiled).program
     except (TooHardError, isl.Error, WrongLoops, NoRow, WrongWrites, InvalidProgram) as fault:
         if isinstance(fault, InvalidProgram) and is_on():
             raise
-        return found
-    rows = replace(_in_context(rows, scop), strict=strict)
-    return replace(found, program=replace(found.program, in_rows=rows))
+        return None
+    return replace(_in_context(rows, scop), strict=strict)
 
 
 def _scheduled(scop: Scop, mode: ReductionMode, strict: bool, text: Source) -> Transformation:
@@ -189,13 +199,19 @@ def prepared(scop: Scop) -> Scop:
 
 
 def _parallel(
-    scop: Scop, mode: ReductionMode, strict: bool, in_blocks: bool, *, wavefronts: bool = True
+    scop: Scop,
+    mode: ReductionMode,
+    strict: bool,
+    in_blocks: bool,
+    *,
+    wavefronts: bool = True,
+    tiled: bool = False,
 ) -> Transformation:
     scop = prepared(scop)
     if mode is ReductionMode.IGNORE:
         found = _automatic(scop)
     else:
-        found = _transformed(scop, mode, strict, in_blocks=in_blocks, wavefronts=wavefronts)
+        found = _transformed(scop, mode, strict, in_blocks=in_blocks, wavefronts=wavefronts, tiled=tiled)
     check_written(scop, found.program)
     program = after_pass(f"the filling of holes of `{scop.name}`", with_filled_holes(found.program))
     return replace(found, program=with_unique_names(program))
@@ -249,6 +265,7 @@ def _transformed(
     *,
     in_blocks: bool = False,
     wavefronts: bool = True,
+    tiled: bool = False,
     tree: isl.Schedule | None = None,
 ) -> Transformation:
     updates = _updates(scop, mode, strict)
@@ -272,6 +289,8 @@ def _transformed(
         edges += kept
         arranged = gathered(arrange(larger.statements, edges, patterns), expansions, edges, patterns)
         planned = (larger, arranged)
+        if tiled:
+            arranged = in_tiles(arranged, edges, patterns) or arranged
         if in_blocks:
             arranged = blocked(arranged, edges, larger, patterns)
             kept_values = kept_by(arranged)

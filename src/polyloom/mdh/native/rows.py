@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyloom.ir.host import HostProgram, Nest
+from polyloom.ir.host import HostProgram, Nest, has_shared_loops
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.nests.linear_recurrences import are_all_in_vectors
 from polyloom.mdh.lowering.program_tree import program_tree
@@ -25,7 +25,11 @@ the time of its wavefront, those of Nussinov's algorithm 0.36; on two 0.27 and 0
 def suited(program: HostProgram, device: DeviceModel) -> HostProgram:
     """Return a program, or its form in rows where that suits the device better."""
     rows = program.in_rows
-    if rows is None or device.platform != NATIVE or device.compute_units > FEW_THREADS:
+    if rows is None or device.platform != NATIVE:
+        return program
+    if has_shared_loops(rows):
+        return rows
+    if device.compute_units > FEW_THREADS:
         return program
     others = tuple(node for node in rows.body if node not in program.body)
     return rows if _is_quick(replace(rows, body=others), device) else program

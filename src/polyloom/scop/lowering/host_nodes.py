@@ -340,7 +340,8 @@ class Emitter:
         inner = _block_iterators(plan.body)
         points = (project_out_parameters(place.domain(s).params(), inner) for s in statements_of(plan))
         line = _numbers_of(reduce(isl.Set.union, points), plan.iterator).coalesce()
-        return self._loop(line, plan.iterator, plan.body, place.times, place)
+        loops = self._loop(line, plan.iterator, plan.body, place.times, place)
+        return tuple(map(_shared, loops)) if plan.parallel else loops
 
     def _loop(
         self,
@@ -378,6 +379,17 @@ def _own_element_planes(statement: ScopStatement, domain: isl.Set) -> Iterator[H
         )
         if not is_one_point and between.is_subset(between.fix_val(_DIM.set, k, isl.Val(0))):
             yield {statement.name: tuple(int(j == k) for j in range(size))}
+
+
+def _shared(node: HostNode) -> HostNode:
+    """Return loops over tiles as loops whose iterations may run at once."""
+    match node:
+        case Loop():
+            return replace(node, parallel=True)
+        case Branch(condition=condition, body=body, otherwise=otherwise):
+            return Branch(condition, tuple(map(_shared, body)), tuple(map(_shared, otherwise)))
+        case _:
+            return node
 
 
 def _block_iterators(plans: Sequence[Plan]) -> list[str]:

@@ -140,7 +140,7 @@ def parallel_planes(
     chosen: list[Hyperplane] = []
     for plane in _assignments(statements, edges, backwards=_leaves, simple=True):
         if all(
-            _independent([*(row_of(c, s) for c in (*around, *chosen)), plane[s.name]]) for s in statements
+            are_independent([*(row_of(c, s) for c in (*around, *chosen)), plane[s.name]]) for s in statements
         ):
             chosen.append(plane)
     return tuple(chosen)
@@ -301,7 +301,7 @@ def _linear_rows(relation: isl.Map) -> list[Row] | None:
     return rows
 
 
-def _independent(rows: Sequence[Row]) -> bool:
+def are_independent(rows: Sequence[Row]) -> bool:
     """Whether rows of a handful of small integers are linearly independent."""
     matrix = tuple(zip(*rows, strict=True)) if rows else ()
     return len(column_echelon(tuple(tuple(r) for r in matrix), len(rows)).pivots) == len(rows)

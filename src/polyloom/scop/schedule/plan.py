@@ -75,6 +75,7 @@ class Blocks:
     size: int
     body: tuple[Plan, ...]
     kept: tuple[Kept, ...] = ()
+    parallel: bool = False
 
 
 Plan = Leaf | Group | Block | Sequential | Blocks

@@ -242,7 +242,7 @@ class _Block:
         if name not in self.products:
             return None
         leaving = [e for e in self.edges if e.source == name and not e.relaxed]
-        late = _thickest(_without(whole, [e.relation.domain() for e in leaving]))
+        late = thickest(_without(whole, [e.relation.domain() for e in leaving]))
         if self._combines(name, late, steps=True):
             return self._chosen(late, whole, Wait.LAST)
         entering = [
@@ -250,11 +250,11 @@ class _Block:
             for e in self.edges
             if e.sink == name and not e.relaxed and e.source not in self.first
         ]
-        early = _thickest(_without(whole, entering))
+        early = thickest(_without(whole, entering))
         if self._combines(name, early, steps=False):
             return self._chosen(early, whole, Wait.FIRST)
         needed = [e.relation.domain() for e in leaving if not may_be_kept(statement, e, self.time)]
-        kept = _thickest(_without(whole, needed))
+        kept = thickest(_without(whole, needed))
         if len(needed) < len(leaving) and self._combines(name, kept, steps=True):
             return self._chosen(kept, whole, Wait.KEPT)
         return None
@@ -299,7 +299,7 @@ def _without(whole: isl.Set, parts: Sequence[isl.Set]) -> isl.Set:
     return reduce(isl.Set.subtract, parts, whole).coalesce()
 
 
-def _thickest(points: isl.Set) -> list[isl.Set]:
+def thickest(points: isl.Set) -> list[isl.Set]:
     """Return the disjoint convex parts with the fewest equalities."""
     parts = points.get_basic_sets() if points.n_basic_set() <= 1 else points.make_disjoint().get_basic_sets()
     found = [isl.Set.from_basic_set(part) for part in parts]
