@@ -208,8 +208,8 @@ def _fold_node(
     match node:
         case Loop(iterator=iterator):
             inner = {name: value for name, value in names.items() if name != iterator}
-            loop = Loop(
-                iterator=iterator,
+            loop = replace(
+                node,
                 start=fold(node.start, names),
                 condition=fold(node.condition, inner),
                 step=fold(node.step, inner),
