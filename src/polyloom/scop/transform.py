@@ -50,7 +50,7 @@ from polyloom.scop.schedule.grouping import gathered
 from polyloom.scop.schedule.hyperplanes import Edge, edge
 from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Verdict, verdicts
 from polyloom.scop.schedule.node_splitting import with_old_values
-from polyloom.scop.schedule.plan import Block, NoRow, Part, Plan, parts, walk_plans
+from polyloom.scop.schedule.plan import Block, NoRow, Part, Plan, Sequential, parts, statements_of, walk_plans
 from polyloom.scop.schedule.scheduling import arrange
 from polyloom.scop.schedule.stated_reductions import stated_errors, stated_updates
 from polyloom.scop.schedule.statement_groups import Patterns, selections, together
@@ -145,13 +145,14 @@ def _transformation(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transfo
 def _with_rows(found: Transformation, scop: Scop, mode: ReductionMode, strict: bool) -> Transformation:
     """Give a program with wavefronts a form in tiles, or with the loops of the source."""
     plans = () if found.planned is None else found.planned[1]
-    if all(Part.WAVEFRONT not in row for row in parts(plans).values()):
-        return found
-    for tiled in (True, False):
-        rows = _by_processors(scop, mode, strict, tiled=tiled)
-        if rows is not None and (has_shared_loops(rows) or not tiled):
+    has_waves = any(Part.WAVEFRONT in row for row in parts(plans).values())
+    may_have_tiles = any(isinstance(p, Sequential) and may_have_blocks(statements_of(p)) for p in plans)
+    if has_waves or may_have_tiles:
+        rows = _by_processors(scop, mode, strict, tiled=True)
+        if rows is not None and has_shared_loops(rows):
             return replace(found, program=replace(found.program, in_rows=rows))
-    return found
+    rows = _by_processors(scop, mode, strict, tiled=False) if has_waves else None
+    return found if rows is None else replace(found, program=replace(found.program, in_rows=rows))
 
 
 def _by_processors(scop: Scop, mode: ReductionMode, strict: bool, *, tiled: bool) -> HostProgram | None:

@@ -272,30 +272,49 @@ def _nan_extreme(name: str, family: str, kind: _Kind) -> str:
 
 
 def _extreme(name: str, family: str, kind: _Kind) -> str:
-    """Return the larger or smaller of two integers, which OpenCL has."""
+    """Return the larger or smaller of two integers, which OpenCL has, and x86 where they have a sign."""
     sign = ">" if family == "max" else "<"
-    return _one_line(name, kind, "a b", kind.chosen(f"a {sign} b", "a", "b"))
+    plain = kind.chosen(f"a {sign} b", "a", "b")
+    letter = {ElementType.INT16: "w", ElementType.INT32: "d"}.get(kind.element)
+    if kind.width == 1 or kind.dialect.own_functions or letter is None:
+        return _one_line(name, kind, "a b", plain)
+    has, suffix, more = {
+        16: ("__SSE4_1__", "128", ""),
+        32: ("__AVX2__", "256", ""),
+        64: (f"__AVX512{'BW' if letter == 'w' else 'F'}__", "512_mask", ", a, -1"),
+    }.get(kind.width * kind.element.size, ("", "", ""))
+    if not has:
+        return _one_line(name, kind, "a b", plain)
+    own = f"p{family}s{letter}{suffix}(a, b{more})"
+    return _in_hardware(name, kind, plain, f"{has} && !defined __clang__", own)
 
 
 def _chosen_extreme(name: str, family: str, kind: _Kind) -> str:
-    """Return ``a > b ? a : b`` or ``a < b ? a : b`` of floats: b where one is NaN, or both are zeros.
-
-    So x86 has it, where compilers of C make a comparison and a choice of it. gcc's functions of 512 bits are
-    others than clang's.
-    """
+    """Return ``a > b ? a : b`` or ``a < b ? a : b`` of floats: b where one is NaN, or both are zeros."""
     word, sign = ("max", ">") if family == "larger" else ("min", "<")
-    bytes_, letter = kind.width * kind.element.size, "d" if kind.element is ElementType.FLOAT64 else "s"
+    letter = "d" if kind.element is ElementType.FLOAT64 else "s"
     has, suffix, more = {
         16: ("__SSE2__", "", ""),
         32: ("__AVX__", "256", ""),
         64: ("__AVX512F__ && !defined __clang__", "512_mask", ", a, -1, 4"),
-    }.get(bytes_, ("", "", ""))
-    plain = f"    return {kind.chosen(f'a {sign} b', 'a', 'b')};\n"
+    }.get(kind.width * kind.element.size, ("", "", ""))
+    own = f"{word}p{letter}{suffix}(a, b{more})"
+    return _in_hardware(name, kind, kind.chosen(f"a {sign} b", "a", "b"), has, own)
+
+
+def _in_hardware(name: str, kind: _Kind, plain: str, has: str, own: str) -> str:
+    """Return a function of two vectors: an instruction of x86 where it ``has`` it.
+
+    Compilers of C make a comparison and a choice of it. gcc's functions of 512 bits are others than clang's,
+    which knows those of integers by no name.
+    """
     head = f"static inline {kind} {name}({kind} a, {kind} b)\n{{\n"
     if not has:
-        return f"{head}{plain}}}\n"
-    own = f"({kind})__builtin_ia32_{word}p{letter}{suffix}(a, b{more})"
-    return f"{head}#if defined {has}\n    return {own};\n#else\n{plain}#endif\n}}\n"
+        return f"{head}    return {plain};\n}}\n"
+    return (
+        f"{head}#if defined {has}\n    return ({kind})__builtin_ia32_{own};\n"
+        f"#else\n    return {plain};\n#endif\n}}\n"
+    )
 
 
 def _widened(name: str, source: ElementType, kind: _Kind) -> str:

@@ -367,15 +367,25 @@ _OF_MASKS = {"&&": "&", "||": "|", "!=": "^"}
 
 
 def _extreme_of(e: Select) -> str | None:
-    """Return whether a choice of floats is ``a > b ? a : b`` or ``a < b ? a : b``: an instruction of x86."""
-    if e.type not in (ElementType.FLOAT32, ElementType.FLOAT64) or not isinstance(e.condition, Compare):
+    """Return which instruction a choice between two compared numbers is: ``a > b ? a : b`` or ``a < b ? a : b``.
+
+    Of floats, strict comparisons alone: the others choose another operand of two zeros than x86 does.
+    """
+    if not isinstance(e.condition, Compare) or e.condition.left.type is not e.type:
         return None
-    match e.condition.op, (e.condition.left, e.condition.right):
-        case (CompareOp.GT, (a, b)) | (CompareOp.LT, (b, a)) if (a, b) == (e.then, e.otherwise):
-            return "larger"
-        case (CompareOp.LT, (a, b)) | (CompareOp.GT, (b, a)) if (a, b) == (e.then, e.otherwise):
-            return "smaller"
-    return None
+    both = e.condition.left, e.condition.right
+    if both == (e.otherwise, e.then):
+        greater, less = (CompareOp.LT, CompareOp.LE), (CompareOp.GT, CompareOp.GE)
+    elif both == (e.then, e.otherwise):
+        greater, less = (CompareOp.GT, CompareOp.GE), (CompareOp.LT, CompareOp.LE)
+    else:
+        return None
+    op = e.condition.op
+    if e.type in (ElementType.FLOAT32, ElementType.FLOAT64):
+        return {greater[0]: "larger", less[0]: "smaller"}.get(op)
+    if e.type.is_float:
+        return None
+    return "max" if op in greater else "min" if op in less else None
 
 
 def _mask_bytes(e: Expression) -> int:

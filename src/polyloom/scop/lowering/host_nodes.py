@@ -33,6 +33,7 @@ from polyloom.polyhedra.loops.tree import (
     Tree,
     leaves_in,
     rename_iterator,
+    sum_of,
 )
 from polyloom.polyhedra.rectangularise import NoBox, straighten
 from polyloom.scop.dependence.combiners import MET
@@ -382,10 +383,13 @@ def _own_element_planes(statement: ScopStatement, domain: isl.Set) -> Iterator[H
 
 
 def _shared(node: HostNode) -> HostNode:
-    """Return loops over tiles as loops whose iterations may run at once."""
+    """Return loops over tiles as loops whose iterations may run at once: those that end before a number."""
     match node:
-        case Loop():
+        case Loop(iterator=name, condition=Operation("<", (Name(left), _))) if left == name:
             return replace(node, parallel=True)
+        case Loop(iterator=name, condition=Operation("<=", (Name(left), last))) if left == name:
+            end = Operation("<", (Name(name), sum_of([(1, last), (1, Number(1))])))
+            return replace(node, condition=end, parallel=True)
         case Branch(condition=condition, body=body, otherwise=otherwise):
             return Branch(condition, tuple(map(_shared, body)), tuple(map(_shared, otherwise)))
         case _:

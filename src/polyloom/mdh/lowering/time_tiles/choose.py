@@ -15,7 +15,7 @@ from polyloom.mdh.lowering.time_tiles.tiled import Taken, TilesOf, tiled_loop
 from polyloom.mdh.schedule.choice import legal_schedule
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.polyhedra.loops.accesses import NotKnown, question
-from polyloom.polyhedra.loops.tree import Branch, Loop, leaves_in
+from polyloom.polyhedra.loops.tree import Branch, Loop, leaves_in, nodes_in
 from polyloom.polyhedra.time_tiles import (
     Meeting,
     Rows,
@@ -63,14 +63,23 @@ Schedules = Callable[[MdHom, HostProgram, DeviceModel], Schedule | None]
 def in_tiles(tiled: Tiled, schedules: Schedules) -> Schedules:
     """Return the same choice of schedules, in which md_homs of trapezoids follow those that they are like.
 
-    They are done by one thread each, from caches: in no groups, and not past the caches.
+    They are done by one thread each, from caches: in no groups, and not past the caches. What other loops that
+    threads share have inside is done by one thread too.
     """
+
+    shared = {
+        node.name
+        for loop in nodes_in(tiled.program.body)
+        if isinstance(loop, Loop) and loop.parallel
+        for node in leaves_in(loop.body)
+        if isinstance(node, MdHom)
+    }
 
     def choose(hom: MdHom, program: HostProgram, device: DeviceModel) -> Schedule | None:
         like = tiled.like.get(hom.name)
+        alone = replace(device, compute_units=1) if hom.name in shared else device
         if like is None:
-            return schedules(hom, program, device)
-        alone = replace(device, compute_units=1)
+            return schedules(hom, program, alone)
         found = schedules(like, program, alone)
         if found is None:
             return None

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import combinations, islice
+from itertools import combinations, product
 
 import islpy as isl
 
@@ -25,8 +25,9 @@ from polyloom.ir.naming import fresh
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.bounds import least_coordinate
 from polyloom.scop.model import ScopStatement
+from polyloom.scop.schedule.access_order import strided, subscripts
 from polyloom.scop.schedule.blocks.blocking import LEAST_DIMENSIONS, thickest
-from polyloom.scop.schedule.hyperplanes import Edge, are_independent, hyperplanes, rows_map
+from polyloom.scop.schedule.hyperplanes import Edge, are_independent, rows_map
 from polyloom.scop.schedule.index_set_splitting import edges_between, piece
 from polyloom.scop.schedule.plan import (
     Blocks,
@@ -36,9 +37,11 @@ from polyloom.scop.schedule.plan import (
     Row,
     Sequential,
     has_wavefronts,
+    row_of,
+    score,
     statements_of,
 )
-from polyloom.scop.schedule.scheduling import arrange
+from polyloom.scop.schedule.scheduling import arrange, inner_edges
 from polyloom.scop.schedule.statement_groups import Patterns
 
 _DIM = isl.dim_type
@@ -46,16 +49,19 @@ _DIM = isl.dim_type
 SIZE = 64
 """Points of a tile along either loop."""
 
-MAXIMUM_PLANES = 6
-"""Hyperplanes of which pairs are tried."""
+TERMS = 128
+"""Terms of a product that are combined at a time, so that what tiles read stays in the first caches."""
+
+MAXIMUM_PIECES = 4
+"""Convex pieces of a statement in a tile beside what comes first."""
 
 Band = tuple[Hyperplane, Hyperplane]
 
 
 def in_tiles(plans: Sequence[Plan], edges: Sequence[Edge], patterns: Patterns) -> tuple[Plan, ...] | None:
-    """Return the plans with tiles in place of all wavefronts; None where there are none for one of them."""
-    found = [_tiled(plan, edges, patterns) if has_wavefronts([plan]) else plan for plan in plans]
-    return None if any(plan is None for plan in found) else tuple(plan for plan in found if plan is not None)
+    """Return the plans with tiles in place of host loops; None where there are none, or a wavefront stays."""
+    found = tuple(_tiled(plan, edges, patterns) or plan for plan in plans)
+    return None if found == tuple(plans) or has_wavefronts(found) else found
 
 
 def _tiled(plan: Plan, edges: Sequence[Edge], patterns: Patterns) -> Plan | None:
@@ -78,15 +84,43 @@ def _may_be_product(found: Edge) -> bool:
 
 
 def _bands(statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> Iterator[Band]:
-    """Yield pairs of hyperplanes along which no edge goes backwards, and all updates of an element agree."""
-    planes = [
-        plane
-        for plane in islice(hyperplanes(statements, edges), MAXIMUM_PLANES)
-        if all(e.all_zero(plane[e.source], plane[e.sink]) for e in edges if e.relaxed)
-    ]
-    for pair in combinations(planes, 2):
-        if all(are_independent([plane[s.name] for plane in pair]) for s in statements):
-            yield pair
+    """Yield pairs of axes of what is written, upwards or downwards, along which no edge goes backwards."""
+    rows = [_rows_written(s) for s in statements]
+    for axes in combinations(range(min(map(len, rows))), 2):
+        planes = (list(_legal(statements, [found[axis] for found in rows], edges)) for axis in axes)
+        for pair in product(*planes):
+            if all(are_independent([plane[s.name] for plane in pair]) for s in statements):
+                yield pair[0], pair[1]
+
+
+def _rows_written(statement: ScopStatement) -> list[Row]:
+    """Return the row of each subscript of what a statement writes; none where one is not affine."""
+    size = len(statement.iterators)
+    found = []
+    for index in subscripts(statement, statement.target):
+        values = [index.get_coefficient_val(_DIM.in_, k) for k in range(size)]
+        if not all(value.is_int() for value in values):
+            return []
+        found.append(tuple(int(value.to_python()) for value in values))
+    return found
+
+
+def _legal(
+    statements: Sequence[ScopStatement], rows: Sequence[Row], edges: Sequence[Edge]
+) -> Iterator[Hyperplane]:
+    for sign in (1, -1):
+        plane = {s.name: tuple(sign * c for c in row) for s, row in zip(statements, rows, strict=True)}
+        if all(_is_along(e, plane) for e in edges):
+            yield plane
+
+
+def _is_along(found: Edge, plane: Hyperplane) -> bool:
+    """Whether an edge does not go backwards; updates of one element have to be in one tile."""
+    from_, to = plane[found.source], plane[found.sink]
+    if found.relaxed:
+        return found.all_zero(from_, to)
+    least = found.least(from_, to)
+    return least is not None and least >= 0
 
 
 @dataclass(frozen=True)
@@ -123,6 +157,7 @@ class _Tiles:
         taken = {name for s in statements for name in parameter_names(s.domain)}
         self.wave = fresh("wave", taken)
         self.tile = fresh("tile", {*taken, self.wave})
+        self.terms = fresh("terms", {*taken, self.wave, self.tile})
 
     def plan(self, products: set[str]) -> Plan | None:
         """Return the loops over the tiles; None where nothing of ``products`` can come first in them."""
@@ -156,10 +191,50 @@ class _Tiles:
                 pieces.append(self._piece(statement, part))
                 early.add(pieces[-1].name)
             left = rest.coalesce().make_disjoint().get_basic_sets()
+            if len(left) > MAXIMUM_PIECES:
+                return None
             pieces += [self._piece(statement, isl.Set.from_basic_set(part)) for part in left]
-        body = arrange(pieces, list(edges_between(pieces, self.edges)), self.patterns)
-        leaves = {plan.statement.name for plan in body if isinstance(plan, Leaf)}
-        return body if early <= leaves else None
+        edges = list(edges_between(pieces, self.edges))
+        body = arrange(pieces, edges, self.patterns)
+        places = [k for k, p in enumerate(body) if isinstance(p, Leaf) and p.statement.name in early]
+        if len(places) < len(early):
+            return None
+        behind = max(places, default=-1) + 1
+        before = (self._by_terms(p) if k in places else p for k, p in enumerate(body[:behind]))
+        return (*before, *self._in_rows(body[behind:], edges))
+
+    def _in_rows(self, plans: tuple[Plan, ...], edges: Sequence[Edge]) -> tuple[Plan, ...]:
+        """Return what else a tile does: as it is, or row by row where that goes through memory in order."""
+        statements = [s for plan in plans for s in statements_of(plan)]
+        names = {s.name for s in statements}
+        here = [e for e in edges if {e.source, e.sink} <= names]
+        found = [plans]
+        for plane in self.band:
+            rows = {s.name: row_of(plane, s) for s in statements}
+            inner = arrange(statements, inner_edges(here, rows), self.patterns, (rows,))
+            found.append((Sequential(rows, inner),))
+        return min(found, key=lambda each: (strided(each), score(each)))
+
+    def _by_terms(self, leaf: Leaf) -> Plan:
+        """Return a product as several of ``TERMS`` terms each, where it is clear with which one they begin."""
+        points = leaf.statement.domain
+        inner = _inner(points, self._rows(leaf.statement))
+        if len(inner) != 1:
+            return leaf
+        row = tuple(int(k == inner[0]) for k in range(points.dim(_DIM.set)))
+        values = rows_map(points.get_space(), row)
+        least = values.intersect_domain(points).range().lexmin()
+        if least.as_pw_multi_aff().n_piece() != 1:
+            return leaf
+        apart = isl.Map.from_domain_and_range(least, isl.Set("{ [k] }")).deltas_map()
+        steps = isl.Set(f"[{self.terms}] -> {{ [d] : 0 <= d - {TERMS} * {self.terms} < {TERMS} }}")
+        here = apart.curry().range().unwrap().intersect_range(steps).domain()
+        part = self._piece(leaf.statement, values.intersect_range(here).domain().intersect(points).coalesce())
+        time = {leaf.statement.name: row}
+        return Blocks(time=time, iterator=self.terms, size=TERMS, body=(replace(leaf, statement=part),))
+
+    def _rows(self, statement: ScopStatement) -> list[Row]:
+        return [row_of(plane, statement) for plane in self.band]
 
     def _inside(self, statement: ScopStatement) -> isl.Set:
         """Return the instances of a tile: in block ``wave - tile`` along one loop, ``tile`` along the other."""
@@ -183,7 +258,7 @@ class _Tiles:
             if e.sink == statement.name and not e.relaxed and e.source not in ready
         ]
         found = thickest(reduce(isl.Set.subtract, entering, whole[statement.name]).coalesce())
-        return [_terms_of_all(part, [plane[statement.name] for plane in self.band]) for part in found]
+        return [_terms_of_all(part, self._rows(statement)) for part in found]
 
     def _piece(self, statement: ScopStatement, domain: isl.Set) -> ScopStatement:
         self.pieces += 1
@@ -198,13 +273,17 @@ def _terms_of_all(points: isl.Set, rows: Sequence[Row]) -> isl.Set:
 
     ``{ [i, k] : i < 4 and k > i }`` with rows of ``i`` becomes ``{ [i, k] : i < 4 and k > 3 }``.
     """
-    size = points.dim(_DIM.set)
-    inner = [k for k in range(size) if not any(row[k] for row in rows)]
-    outer = [k for k in range(size) if k not in inner]
+    inner = _inner(points, rows)
+    outer = [k for k in range(points.dim(_DIM.set)) if k not in inner]
     around = _lifted(points, inner)
     values = _lifted(points, outer)
     missing = _lifted(around.intersect(values).subtract(points), outer)
     return points.subtract(missing).coalesce()
+
+
+def _inner(points: isl.Set, rows: Sequence[Row]) -> list[int]:
+    """Return the iterators that tiles of some hyperplanes do not cut."""
+    return [k for k in range(points.dim(_DIM.set)) if not any(row[k] for row in rows)]
 
 
 def _lifted(points: isl.Set, dimensions: Sequence[int]) -> isl.Set:
