@@ -265,7 +265,7 @@ class HostProgram:
     """Host nodes in order over buffers; what is known of the parameters is ``context`` (a condition).
 
     ``strict``: every operation on floats is rounded as it is written, and none is contracted. ``in_rows``:
-    where host loops are wavefronts, the same program in tiles, or with the loops of the source, if there is one.
+    where host loops are wavefronts, the same program in tiles, or with the loops of the source.
     """
 
     name: str

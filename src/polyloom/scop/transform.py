@@ -36,13 +36,14 @@ from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.model import Scop
 from polyloom.scop.preparation.branches import joined
 from polyloom.scop.preparation.choices import with_choices_made
+from polyloom.scop.preparation.coordinates import over_written
 from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.last_values import with_last_values
 from polyloom.scop.schedule.arrays import buffers, parameters
 from polyloom.scop.schedule.blocks.blocking import blocked, may_have_blocks
 from polyloom.scop.schedule.blocks.kept_values import kept_by, with_kept
-from polyloom.scop.schedule.blocks.tiles import in_tiles
+from polyloom.scop.schedule.blocks.tiles import goes_diagonally, in_tiles
 from polyloom.scop.schedule.contraction import Storage, contracted, private_buffers, rewriting
 from polyloom.scop.schedule.custom_combiners import ordered_updates
 from polyloom.scop.schedule.expansion import Expansion, expanded
@@ -50,7 +51,7 @@ from polyloom.scop.schedule.grouping import gathered
 from polyloom.scop.schedule.hyperplanes import Edge, edge
 from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Verdict, verdicts
 from polyloom.scop.schedule.node_splitting import with_old_values
-from polyloom.scop.schedule.plan import Block, NoRow, Part, Plan, Sequential, parts, statements_of, walk_plans
+from polyloom.scop.schedule.plan import Block, NoRow, Part, Plan, parts, walk_plans
 from polyloom.scop.schedule.scheduling import arrange
 from polyloom.scop.schedule.stated_reductions import stated_errors, stated_updates
 from polyloom.scop.schedule.statement_groups import Patterns, selections, together
@@ -146,8 +147,7 @@ def _with_rows(found: Transformation, scop: Scop, mode: ReductionMode, strict: b
     """Give a program with wavefronts a form in tiles, or with the loops of the source."""
     plans = () if found.planned is None else found.planned[1]
     has_waves = any(Part.WAVEFRONT in row for row in parts(plans).values())
-    may_have_tiles = any(isinstance(p, Sequential) and may_have_blocks(statements_of(p)) for p in plans)
-    if has_waves or may_have_tiles:
+    if has_waves or any(map(goes_diagonally, plans)):
         rows = _by_processors(scop, mode, strict, tiled=True)
         if rows is not None and has_shared_loops(rows):
             return replace(found, program=replace(found.program, in_rows=rows))
@@ -156,13 +156,12 @@ def _with_rows(found: Transformation, scop: Scop, mode: ReductionMode, strict: b
 
 
 def _by_processors(scop: Scop, mode: ReductionMode, strict: bool, *, tiled: bool) -> HostProgram | None:
-    """Return the form in tiles, or that with the loops of the source; None where isl does not find it in time."""
+    """Return the form in tiles, or that with the loops of the source; None where isl takes too long."""
     try:
-        with at_most(
-            _PARALLEL * (8 + len(scop.statements)), f"the loops of `{scop.name}` without wavefronts"
-        ):
+        each = 2 * _PARALLEL if tiled else _PARALLEL
+        with at_most(each * (8 + len(scop.statements)), f"the loops of `{scop.name}` without wavefronts"):
             whole = with_parameters(scop)
-            rows = _parallel(whole, mode, strict, in_blocks=False, wavefronts=tiled, tiled=tiled).program
+            rows = _parallel(whole, mode, strict, in_blocks=tiled, wavefronts=tiled, tiled=tiled).program
     except (TooHardError, isl.Error, WrongLoops, NoRow, WrongWrites, InvalidProgram) as fault:
         if isinstance(fault, InvalidProgram) and is_on():
             raise
@@ -208,7 +207,7 @@ def _parallel(
     wavefronts: bool = True,
     tiled: bool = False,
 ) -> Transformation:
-    scop = prepared(scop)
+    scop = over_written(prepared(scop)) if tiled else prepared(scop)
     if mode is ReductionMode.IGNORE:
         found = _automatic(scop)
     else:

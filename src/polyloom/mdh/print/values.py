@@ -367,7 +367,7 @@ _OF_MASKS = {"&&": "&", "||": "|", "!=": "^"}
 
 
 def _extreme_of(e: Select) -> str | None:
-    """Return which instruction a choice between two compared numbers is: ``a > b ? a : b`` or ``a < b ? a : b``.
+    """Return the helper that a choice between two numbers is: ``a > b ? a : b`` or ``a < b ? a : b``.
 
     Of floats, strict comparisons alone: the others choose another operand of two zeros than x86 does.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import combinations, islice
 
 import islpy as isl
@@ -48,8 +48,15 @@ class Edge:
 
     def least(self, from_: Row, to: Row) -> int | None:
         """Return the smallest ``to(y) - from(x)``; None where it has no bound."""
-        value = least_value(self.pairs, self._distance(from_, to))
-        return int(value.to_python()) if value.is_int() else None
+        if (from_, to) not in self._least:
+            value = least_value(self.pairs, self._distance(from_, to))
+            self._least[from_, to] = int(value.to_python()) if value.is_int() else None
+        return self._least[from_, to]
+
+    @cached_property
+    def _least(self) -> dict[tuple[Row, Row], int | None]:
+        """What was found: a search for hyperplanes asks for the same rows many times."""
+        return {}
 
     def all_zero(self, from_: Row, to: Row) -> bool:
         """Whether ``to(y) = from(x)`` for all pairs."""

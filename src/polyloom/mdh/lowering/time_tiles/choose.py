@@ -63,10 +63,9 @@ Schedules = Callable[[MdHom, HostProgram, DeviceModel], Schedule | None]
 def in_tiles(tiled: Tiled, schedules: Schedules) -> Schedules:
     """Return the same choice of schedules, in which md_homs of trapezoids follow those that they are like.
 
-    They are done by one thread each, from caches: in no groups, and not past the caches. What other loops that
-    threads share have inside is done by one thread too.
+    They are done by one thread each, from caches: in no groups, and not past the caches. What stands in other
+    loops that threads share is done by one thread too.
     """
-
     shared = {
         node.name
         for loop in nodes_in(tiled.program.body)

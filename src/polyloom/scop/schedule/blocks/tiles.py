@@ -26,7 +26,7 @@ from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.bounds import least_coordinate
 from polyloom.scop.model import ScopStatement
 from polyloom.scop.schedule.access_order import strided, subscripts
-from polyloom.scop.schedule.blocks.blocking import LEAST_DIMENSIONS, thickest
+from polyloom.scop.schedule.blocks.blocking import LEAST_DIMENSIONS, may_have_blocks, thickest
 from polyloom.scop.schedule.hyperplanes import Edge, are_independent, rows_map
 from polyloom.scop.schedule.index_set_splitting import edges_between, piece
 from polyloom.scop.schedule.plan import (
@@ -59,9 +59,29 @@ Band = tuple[Hyperplane, Hyperplane]
 
 
 def in_tiles(plans: Sequence[Plan], edges: Sequence[Edge], patterns: Patterns) -> tuple[Plan, ...] | None:
-    """Return the plans with tiles in place of host loops; None where there are none, or a wavefront stays."""
-    found = tuple(_tiled(plan, edges, patterns) or plan for plan in plans)
-    return None if found == tuple(plans) or has_wavefronts(found) else found
+    """Return the plans with tiles in place of wavefronts; None where there are none, or one stays."""
+    if not has_wavefronts(plans):
+        return None
+    found = tuple((has_wavefronts([p]) and _tiled(p, edges, patterns)) or p for p in plans)
+    return None if has_wavefronts(found) else found
+
+
+def goes_diagonally(plan: Plan) -> bool:
+    """Whether a host loop goes along several axes of what a product writes: a wavefront of the source."""
+    if not isinstance(plan, Sequential | Blocks):
+        return False
+    return any(_is_diagonal(s, row_of(plan.time, s)) for s in statements_of(plan) if may_have_blocks([s]))
+
+
+def _is_diagonal(statement: ScopStatement, time: Row) -> bool:
+    rows = [row for row in _rows_written(statement) if any(row)]
+    time = time[: len(statement.iterators)]
+    independent = are_independent(rows) and any(time)
+    return (
+        independent
+        and not are_independent([*rows, time])
+        and all(are_independent([row, time]) for row in rows)
+    )
 
 
 def _tiled(plan: Plan, edges: Sequence[Edge], patterns: Patterns) -> Plan | None:
@@ -125,9 +145,10 @@ def _is_along(found: Edge, plane: Hyperplane) -> bool:
 
 @dataclass(frozen=True)
 class _Begin:
-    """Where blocks of a hyperplane begin: at ``first`` plus multiples of their size, in ``sign`` times its steps.
+    """Where blocks of a hyperplane begin: at ``first``, and further ones a multiple of their size away.
 
-    Loops that run downwards begin at their last step, so that a block whose end is cut off is the last in memory.
+    ``sign``: -1 for loops that run downwards, which begin with their last step: the block that is cut off is
+    the last in memory.
     """
 
     sign: int
@@ -196,11 +217,11 @@ class _Tiles:
             pieces += [self._piece(statement, isl.Set.from_basic_set(part)) for part in left]
         edges = list(edges_between(pieces, self.edges))
         body = arrange(pieces, edges, self.patterns)
-        places = [k for k, p in enumerate(body) if isinstance(p, Leaf) and p.statement.name in early]
-        if len(places) < len(early):
+        products = [p for p in body if isinstance(p, Leaf) and p.statement.name in early]
+        if len(products) < len(early):
             return None
-        behind = max(places, default=-1) + 1
-        before = (self._by_terms(p) if k in places else p for k, p in enumerate(body[:behind]))
+        behind = 1 + max((body.index(p) for p in products), default=-1)
+        before = (self._by_terms(p) if isinstance(p, Leaf) and p in products else p for p in body[:behind])
         return (*before, *self._in_rows(body[behind:], edges))
 
     def _in_rows(self, plans: tuple[Plan, ...], edges: Sequence[Edge]) -> tuple[Plan, ...]:
@@ -216,7 +237,7 @@ class _Tiles:
         return min(found, key=lambda each: (strided(each), score(each)))
 
     def _by_terms(self, leaf: Leaf) -> Plan:
-        """Return a product as several of ``TERMS`` terms each, where it is clear with which one they begin."""
+        """Return a product as several of ``TERMS`` terms each, where it is clear where they begin."""
         points = leaf.statement.domain
         inner = _inner(points, self._rows(leaf.statement))
         if len(inner) != 1:
@@ -237,7 +258,7 @@ class _Tiles:
         return [row_of(plane, statement) for plane in self.band]
 
     def _inside(self, statement: ScopStatement) -> isl.Set:
-        """Return the instances of a tile: in block ``wave - tile`` along one loop, ``tile`` along the other."""
+        """Return the instances of a tile: block ``wave - tile`` along one loop, ``tile`` along the other."""
         rows = (plane[statement.name] for plane in self.band)
         one, other = (rows_map(statement.domain.get_space(), row) for row in rows)
         numbers = f"{self.wave} - {self.tile}", self.tile
@@ -250,7 +271,7 @@ class _Tiles:
         return statement.domain.intersect(both.intersect_range(steps).domain()).coalesce()
 
     def _first(self, statement: ScopStatement, whole: Mapping[str, isl.Set]) -> list[isl.Set]:
-        """Return the convex sets of instances to which no edge leads in their tile, but from what comes first."""
+        """Return convex sets of instances to which no edge leads in their tile, but from what comes first."""
         ready = {e.source for e in self.edges} - {e.sink for e in self.edges if not e.relaxed}
         entering = [
             e.relation.intersect_domain(whole[e.source]).intersect_range(whole[e.sink]).range()
