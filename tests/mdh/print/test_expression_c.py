@@ -227,7 +227,7 @@ def test_floats_are_rounded_once(kind: T, width: int, run: Run) -> None:
     check(run, expressions, [interesting(kind, 3), interesting(kind, 4)], width)
 
 
-@in_widths([T.INT16, T.UINT32, T.INT64, *FLOATS])
+@in_widths([T.INT16, T.INT32, T.UINT32, T.INT64, *FLOATS])
 def test_comparisons_choices_and_truth(kind: T, width: int, run: Run) -> None:
     a, b = Read(0, kind), Read(1, kind)
     less, same = Compare(CompareOp.LT, a, b), Compare(CompareOp.EQ, a, b)
@@ -235,6 +235,7 @@ def test_comparisons_choices_and_truth(kind: T, width: int, run: Run) -> None:
     either = Binary(BinaryOp.OR, less, same)
     wide, narrow = Constant(7, T.INT64), Constant(-1, T.INT64)
     expressions: list[Expression] = [Select(Compare(op, a, b), a, b) for op in CompareOp]
+    expressions += [Select(Compare(op, a, b), b, a) for op in CompareOp]
     expressions += [Select(both, a, b), Select(either, b, a), Select(less, wide, narrow)]
     expressions += [Convert(T.INT32, less), Convert(T.FLOAT32, either)]
     operands = [interesting(kind, 5), interesting(kind, 6)]
