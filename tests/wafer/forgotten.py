@@ -10,4 +10,4 @@ def forget_instructions() -> None:
     """Let the next choice find instructions, functions and covers anew."""
     vector_function.cache_clear()
     instruction_options._options.cache_clear()
-    instruction_sequences._selected.cache_clear()
+    instruction_sequences._plans_of.cache_clear()

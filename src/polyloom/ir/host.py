@@ -48,6 +48,11 @@ class Index:
         """Return the index that is one iterator."""
         return cls(tuple(int(k == dimension) for k in range(dimensions)))
 
+    @cached_property
+    def used(self) -> tuple[tuple[int, int], ...]:
+        """The iterators that the index depends on, each with its coefficient."""
+        return tuple((k, c) for k, c in enumerate(self.coefficients) if c)
+
     @property
     def constant(self) -> int:
         """The offset, which is a number (in tensor programs, and where parameters have values)."""

@@ -7,7 +7,7 @@ Source: wafer-target.md, 1.1 and 1.2. Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -58,11 +58,11 @@ class Shape:
             return self.strides.get(position, dense_strides(self.sizes))
         return tuple(word.words * stride for stride in self.of(word.position))
 
-    def live(self) -> tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]]:
-        """Return the sizes and strides of the dimensions of more than one point: the others cost nothing."""
-        kept = [k for k, size in enumerate(self.sizes) if size != 1]
-        rows = ((position, tuple(row[k] for k in kept)) for position, row in sorted(self.strides.items()))
-        return tuple(self.sizes[k] for k in kept), tuple(rows)
+    def rows_without(self, scalars: frozenset[int]) -> Rows:
+        """Return what the cost of instructions depends on, where the reads ``scalars`` are scalars."""
+        operands = ((p, *self.row(p)) for p in sorted(self.strides) if p not in scalars)
+        rows = tuple((p, length, _like(stride)) for p, length, stride in operands)
+        return Rows(self.count, self.is_one_to_one, rows)
 
     def backward_dimensions(self) -> frozenset[int]:
         """Return the dimensions in which some operand runs backwards and none forwards.
@@ -94,6 +94,34 @@ class Shape:
         return True
 
 
+@dataclass(frozen=True)
+class Rows:
+    """What of a nest the cost of instructions depends on: nests with equal rows cost the same.
+
+    ``operands``: position, elements that follow each other at one stride, and a stride that costs the same.
+    """
+
+    count: int
+    is_one_to_one: bool
+    operands: tuple[tuple[int, int, int], ...]
+
+    def row(self, position: int) -> tuple[int, int]:
+        """Return how many elements of an operand follow each other at one stride, and that stride."""
+        for named, length, stride in self.operands:
+            if named == position:
+                return length, stride
+        word = as_word(position)
+        if word is None:
+            return self.count, 1
+        length, stride = self.row(word.position)
+        return length, word.words * stride
+
+
+def _like(stride: int) -> int:
+    """Return a stride of the same ``stride_limit``, whatever the words: one of eight, 0 or 1."""
+    return stride if stride in (0, 1) else 8 + stride % 8
+
+
 def dense_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     """Return the strides of an array that holds the elements of a nest in its order: [4, 3] -> (3, 1)."""
     return tuple(prod(sizes[k + 1 :]) for k in range(len(sizes)))
@@ -113,17 +141,24 @@ def instruction_cycles(
     machine: Machine, instruction: Instruction, shape: Shape, target: int, sources: Sequence[int | None]
 ) -> int:
     """Return the cycles of one instruction, launch included; ``sources``: positions, None for a scalar."""
-    rate = machine.simd_width(instruction.name)
-    row = shape.count
     types = (instruction.destination, *instruction.sources)
-    for position, element in zip((target, *sources), types, strict=True):
-        if position is None:
-            continue
-        length, stride = shape.row(position)
+    places = zip((target, *sources), types, strict=True)
+    accesses = [(position, element.size // 2) for position, element in places if position is not None]
+    return machine.simd_launch + engine_cycles(shape, machine.simd_width(instruction.name), accesses)
+
+
+def engine_cycles(nest: Shape | Rows, rate: int, accesses: Iterable[tuple[int, int]]) -> int:
+    """Return the cycles of an instruction once it is launched.
+
+    ``rate``: most elements in a cycle; ``accesses``: positions in memory, and 16-bit words of their elements.
+    """
+    count = row = nest.count
+    for position, words in accesses:
+        length, stride = nest.row(position)
         row = min(row, length)
-        rate = min(rate, stride_limit(stride, element.size // 2))
-    rows = -(-shape.count // max(row, 1))
-    return machine.simd_launch + rows * -(-row // rate)
+        rate = min(rate, stride_limit(stride, words))
+    row = max(row, 1)
+    return -(-count // row) * -(-row // rate)
 
 
 def _row(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:

@@ -41,19 +41,21 @@ def local_box(statement: Statement, *coordinates: Coordinate) -> LocalBox:
     counts, steps = list(statement.domain), [1] * len(statement.domain)
     for coordinate in coordinates:
         for tile in coordinate.tiles:
-            used = [k for k, c in enumerate(tile.expression.coefficients) if c]
+            used = tile.expression.used
             if len(used) == 1:
-                most = -(-counts[used[0]] // tile.cycle) if tile.cycle else tile.size
-                counts[used[0]] = min(counts[used[0]], most)
-                steps[used[0]] = tile.cycle or 1
+                k = used[0][0]
+                most = -(-counts[k] // tile.cycle) if tile.cycle else tile.size
+                counts[k] = min(counts[k], most)
+                steps[k] = tile.cycle or 1
             elif used:  # a diagonal: as if the last iterator alone were cut
-                counts[used[-1]] = max(1, min(counts[used[-1]], tile.size))
+                k = used[-1][0]
+                counts[k] = max(1, min(counts[k], tile.size))
     return LocalBox(tuple(counts), tuple(steps))
 
 
 def box_extents(access: View, box: LocalBox) -> tuple[int, ...]:
     """Return the extents of the box of elements that a box of instances accesses."""
-    return tuple(1 + sum(_reaches(index, box)) for index in access.affine)
+    return tuple(1 + _reach(index, box) for index in access.affine)
 
 
 def elements(access: View, box: LocalBox) -> int:
@@ -63,7 +65,7 @@ def elements(access: View, box: LocalBox) -> int:
 
 def used_extents(access: View, box: LocalBox) -> tuple[int, ...]:
     """Return the extents of that box without what lies between elements: ``x[2*w]`` skips every other one."""
-    return tuple(1 + sum(_reaches(i, box)) // max(1, math.gcd(*_moving(i, box))) for i in access.affine)
+    return tuple(1 + _reach(index, box) // _gap(index, box) for index in access.affine)
 
 
 def used_elements(access: View, box: LocalBox) -> int:
@@ -71,9 +73,12 @@ def used_elements(access: View, box: LocalBox) -> int:
     return math.prod(used_extents(access, box))
 
 
-def _reaches(index: Index, box: LocalBox) -> list[int]:
-    return [abs(c) * (n - 1) for c, n in zip(box.coefficients(index), box.counts, strict=True)]
+def _reach(index: Index, box: LocalBox) -> int:
+    """Return how far the greatest value of an index is from the least one."""
+    counts, steps = box.counts, box.steps
+    return sum(abs(c) * steps[k] * (counts[k] - 1) for k, c in index.used)
 
 
-def _moving(index: Index, box: LocalBox) -> list[int]:
-    return [c for c, n in zip(box.coefficients(index), box.counts, strict=True) if n > 1]
+def _gap(index: Index, box: LocalBox) -> int:
+    """Return a number that divides the distances between all values of an index."""
+    return math.gcd(*(c * box.steps[k] for k, c in index.used if box.counts[k] > 1)) or 1

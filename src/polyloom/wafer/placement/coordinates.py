@@ -7,6 +7,7 @@ Sec. 4.1.2, leaves the choice of a placement for the future).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from polyloom.ir.host import Index
 from polyloom.ir.statements import Statement
@@ -27,19 +28,19 @@ class Tile:
     step: int = 1
     cycle: int = 0
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Number of tiles."""
         if self.cycle:
             return min(self.cycle, self.high - self.low + 1)
         return (self.high - self.low) // self.size + 1
 
-    @property
+    @cached_property
     def iterator(self) -> int | None:
         """The iterator that the tile is of, if the expression is one iterator, counted upwards."""
-        used = [k for k, c in enumerate(self.expression.coefficients) if c]
-        unit = len(used) == 1 and self.expression.coefficients[used[0]] == 1
-        return used[0] if unit and self.expression.constant == self.low == 0 else None
+        used = self.expression.used
+        unit = len(used) == 1 and used[0][1] == 1
+        return used[0][0] if unit and self.expression.constant == self.low == 0 else None
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Coordinate:
     tiles: tuple[Tile, ...] = ()
     constant: int = 0
 
-    @property
+    @cached_property
     def last(self) -> int:
         """The largest value."""
         return self.constant + sum(tile.step * (tile.count - 1) for tile in self.tiles)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from polyloom.ir.host import Index
 from polyloom.ir.program import Program
@@ -175,9 +175,13 @@ def _tiles(
         k = classes.iterator(number, c, written_iterators(statement)) if tiling.axis == axis else None
         if k is not None:
             cycle = tiling.cycle(classes.all[c].extent)
-            yield Tile(
-                Index.unit(k, rank), 0, statement.domain[k] - 1, tiling.size, step=steps[c], cycle=cycle
-            )
+            yield _tile(k, rank, statement.domain[k], tiling.size, steps[c], cycle)
+
+
+@lru_cache(maxsize=4096)
+def _tile(k: int, rank: int, extent: int, size: int, step: int, cycle: int) -> Tile:
+    """Return the tile of an iterator; one value for all layouts that have it."""
+    return Tile(Index.unit(k, rank), 0, extent - 1, size, step=step, cycle=cycle)
 
 
 def _where_operands_are(program: Program, before: Sequence[Place], statement: Statement, axis: int) -> int:

@@ -11,42 +11,20 @@ Not in the papers: dtg_codegen, Sec. 5, condition 1, wants a single operation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from polyloom.ir.expressions import (
-    Binary,
-    Compare,
-    Expression,
-    Read,
-    Unary,
-    children,
-)
+from polyloom.ir.expressions import Expression, Read
 from polyloom.ir.types import ElementType
-from polyloom.wafer.machine.instruction_cost import (
-    Shape,
-    evaluation_cycles,
-    instruction_cycles,
-    own_cycles,
-    store_cycles,
-)
-from polyloom.wafer.machine.instruction_selection import (
-    ACCUMULATOR,
-    is_memory,
-    is_scalar,
-)
-from polyloom.wafer.machine.instructions import Instruction, instruction, move_instruction
+from polyloom.wafer.machine.instruction_cost import Rows, Shape, evaluation_cycles, store_cycles
+from polyloom.wafer.machine.instruction_selection import ACCUMULATOR, is_scalar
+from polyloom.wafer.machine.instructions import instruction, move_instruction
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.temporaries import FIRST_TEMPORARY, word_of
-from polyloom.wafer.simd.instruction_options import (
-    InstructionOption,
-    instruction_options,
-    literals,
-    reads_old_value,
-)
+from polyloom.wafer.simd.instruction_options import literals
+from polyloom.wafer.simd.parts import Engine, Option, Part, Parts
 from polyloom.wafer.simd.steps import Step, replaced, temporaries_of, with_few_temporaries
-from polyloom.wafer.vector_functions.elementary import error_ulps, vector_function
-from polyloom.wafer.vector_functions.sequences import Operation, Value, VectorFunction
+from polyloom.wafer.vector_functions.sequences import Value, VectorFunction
 
 
 @dataclass(frozen=True)
@@ -76,40 +54,40 @@ def select(
 
     ``Read(-1) + Read(0) * Read(1)``, no scalars: ``t = fmulh(0, 1); -1 = faddh(-1, t)``.
     """
-    sizes, strides = shape.live()
-    return _selected(
-        _Question(
-            work=work,
-            literals=literals(work),
-            scalars=scalars,
-            sizes=sizes,
-            strides=strides,
-            machine=machine,
-            approximate=approximate,
-        )
-    )
+    return plans_of(work, machine, approximate=approximate).plan(scalars, shape)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Question:
-    """What ``select`` is asked. ``literals``: equal constants may have other bits, as 0.0 and -0.0."""
+def plans_of(work: Expression, machine: Machine, *, approximate: bool = False) -> Plans:
+    """Return what answers ``select`` for one expression and any nest."""
+    return _plans_of(work, literals(work), machine, approximate)
+
+
+@lru_cache(maxsize=64)
+def _plans_of(work: Expression, _: tuple[str, ...], machine: Machine, approximate: bool) -> Plans:
+    """``_``: its literals, which may have other bits where they are equal, as 0.0 and -0.0."""
+    return Plans(work, machine, approximate)
+
+
+@dataclass(frozen=True, eq=False)
+class Plans:
+    """The cheapest covers of an expression, remembered by all that they depend on: scalars and rows."""
 
     work: Expression
-    literals: tuple[str, ...]
-    scalars: frozenset[int]
-    sizes: tuple[int, ...]
-    strides: tuple[tuple[int, tuple[int, ...]], ...]
     machine: Machine
     approximate: bool
+    _covers: dict[frozenset[int], _Cover] = field(default_factory=dict)
+    _known: dict[tuple[frozenset[int], Rows], Plan] = field(default_factory=dict)
 
-
-@lru_cache(maxsize=4096)
-def _selected(asked: _Question) -> Plan:
-    cover = _Cover(asked.scalars, Shape(asked.sizes, dict(asked.strides)), asked.machine, asked.approximate)
-    ordered = tuple(cover.emit(asked.work, ACCUMULATOR))
-    steps = with_few_temporaries(ordered)
-    cycles = sum(cover.step_cycles(step) for step in ordered)
-    return Plan(steps, cycles, tuple(dict.fromkeys(cover.inexact)))
+    def plan(self, scalars: frozenset[int], shape: Shape) -> Plan:
+        """Return the cheapest cover for a nest; errors and arguments as of ``select``."""
+        nest = shape.rows_without(scalars)
+        key = scalars, nest
+        if key not in self._known:
+            if scalars not in self._covers:
+                parts = Parts(scalars, self.machine, self.approximate)
+                self._covers[scalars] = _Cover(parts, parts.of(self.work))
+            self._known[key] = self._covers[scalars].plan(nest)
+        return self._known[key]
 
 
 def loop_cycles(work: Expression, shape: Shape, machine: Machine) -> int:
@@ -118,58 +96,154 @@ def loop_cycles(work: Expression, shape: Shape, machine: Machine) -> int:
     return shape.count * element
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Choice:
-    """How a node is computed: by an instruction, by a function's sequence, or, without both, in a loop.
+@dataclass(frozen=True, eq=False)
+class _Cover:
+    """Covers of one expression with its scalars. ``written``: the steps of each, by what it chooses."""
 
-    ``kept``: the nodes inside it that are computed before, into temporaries; ``error``: of what is not exact.
+    parts: Parts
+    work: Part
+    written: dict[tuple[object, ...], _Written] = field(default_factory=dict)
+
+    def plan(self, nest: Rows) -> Plan:
+        """Return the cheapest cover for a nest."""
+        choices = _Choices(self.parts.machine, nest)
+        key = tuple(choices.all_of(self.work, set()))
+        if key not in self.written:
+            self.written[key] = _written(self.parts, choices, self.work)
+        found = self.written[key]
+        return replace(found.plan, cycles=sum(choices.step_cycles(step) for step in found.steps))
+
+
+@dataclass(frozen=True, eq=False)
+class _Written:
+    """``plan``: for some nest; ``steps``: what each costs: an instruction, or an element of a loop."""
+
+    plan: Plan
+    steps: tuple[Engine | int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """How a part is computed: as an option says, or, without one, in a loop.
+
+    ``kept``: the parts inside it that are computed before, into temporaries.
     """
 
     cycles: int
-    operands: tuple[Expression, ...]
-    kept: tuple[Expression, ...]
-    instruction: Instruction | None = None
-    function: VectorFunction | None = None
-    error: str = ""
+    kept: tuple[Part, ...]
+    option: Option | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Choices:
+    """The cheapest choice for each part in a nest.
+
+    ``kept``: for each part, what a loop that evaluates it has in temporaries, the part itself or inside it.
+    """
+
+    machine: Machine
+    nest: Rows
+    best: dict[Part, _Choice] = field(default_factory=dict)
+    kept: dict[Part, tuple[Part, ...]] = field(default_factory=dict)
+
+    def choice(self, part: Part) -> _Choice:
+        if part not in self.best:
+            found = [self._with_option(o) for o in part.options if not o.tied or self.nest.is_one_to_one]
+            self.best[part] = min((*found, self._loop(part)), key=lambda choice: choice.cycles)
+        return self.best[part]
+
+    def all_of(self, part: Part, held: set[Part]) -> Iterator[object]:
+        """Yield what is chosen for a part and for what is kept inside it, in the order of ``_Writer``."""
+        chosen = self.choice(part)
+        yield chosen.option or (part, chosen.kept)
+        for inner in chosen.kept:
+            if inner not in held:
+                held.add(inner)
+                yield from self.all_of(inner, held)
+
+    def step_cycles(self, step: Engine | int) -> int:
+        return self._loop_cycles(step) if isinstance(step, int) else step.cycles(self.nest)
+
+    def _with_option(self, option: Option) -> _Choice:
+        cycles = sum(engine.cycles(self.nest) for engine in option.engines)
+        return _Choice(
+            cycles + sum(self.choice(inner).cycles for inner in option.distinct), option.kept, option
+        )
+
+    def _loop(self, part: Part) -> _Choice:
+        """Evaluate a part in a loop; inside it, what instructions do for less comes from temporaries."""
+        kept = self._kept_inside(part)
+        cycles = self._loop_cycles(part.inside(kept)) + sum(self.choice(k).cycles for k in kept)
+        return _Choice(cycles, kept)
+
+    def _kept_inside(self, part: Part) -> tuple[Part, ...]:
+        """Return what is worth keeping in temporaries while a part itself is evaluated."""
+        if part.is_scalar or part.is_memory:
+            return ()
+        return tuple(dict.fromkeys(kept for child in part.children for kept in self._kept(child)))
+
+    def _kept(self, part: Part) -> tuple[Part, ...]:
+        """Return a part itself where keeping it is worth its while, else what is inside it."""
+        if part not in self.kept:
+            inside = self._kept_inside(part)
+            self.kept[part] = (part,) if self._is_worth_keeping(part, inside) else inside
+        return self.kept[part]
+
+    def _is_worth_keeping(self, part: Part, inside: tuple[Part, ...]) -> bool:
+        """A part that reads what other points write must be evaluated by the step that writes."""
+        tied = part.reads_old_value and not self.nest.is_one_to_one
+        if part.is_scalar or part.is_memory or tied or part.is_truth_value:
+            return False
+        inline = self.nest.count * part.inside(inside) + sum(self.choice(k).cycles for k in inside)
+        chosen = self.choice(part)
+        return chosen.option is not None and chosen.cycles + self.nest.count * part.load < inline
+
+    def _loop_cycles(self, element: int) -> int:
+        return self.nest.count * (self.machine.loop_iteration + element + store_cycles(self.machine))
+
+
+def _written(parts: Parts, choices: _Choices, work: Part) -> _Written:
+    writer = _Writer(parts, choices)
+    steps = tuple(writer.emit(work, ACCUMULATOR))
+    plan = Plan(with_few_temporaries(steps), 0, tuple(dict.fromkeys(writer.inexact)))
+    return _Written(plan, tuple(_price(parts, step) for step in steps))
+
+
+def _price(parts: Parts, step: Step) -> Engine | int:
+    if step.instruction is None:
+        return evaluation_cycles(parts.machine, step.operands[0])
+    return parts.engine(step.instruction, step.target, step.operands)
 
 
 @dataclass(eq=False)
-class _Cover:
-    """The cheapest choice for each node, and the temporaries that hold nodes already computed.
+class _Writer:
+    """Writes choices as steps. ``held``: the temporaries that hold parts already computed.
 
-    ``kept``: for each node, what a loop that evaluates it has in temporaries, the node itself or inside it;
     ``inexact``: the errors of the steps that were made.
     """
 
-    scalars: frozenset[int]
-    shape: Shape
-    machine: Machine
-    approximate: bool
-    best: dict[Expression, _Choice] = field(default_factory=dict)
-    kept: dict[Expression, tuple[Expression, ...]] = field(default_factory=dict)
+    parts: Parts
+    choices: _Choices
     held: dict[Expression, Read] = field(default_factory=dict)
     temporaries: int = 0
     inexact: list[str] = field(default_factory=list)
 
-    def choice(self, node: Expression) -> _Choice:
-        if node not in self.best:
-            options = [*self._instructions(node), *self._functions(node), self._loop(node)]
-            self.best[node] = min(options, key=lambda option: option.cycles)
-        return self.best[node]
-
-    def emit(self, node: Expression, target: int) -> Iterator[Step]:
-        chosen = self.choice(node)
-        self.inexact += [chosen.error] if chosen.error else []
+    def emit(self, part: Part, target: int) -> Iterator[Step]:
+        chosen = self.choices.choice(part)
+        option = chosen.option
+        self.inexact += [option.error] if option is not None and option.error else []
         for inner in chosen.kept:
-            if inner not in self.held:
-                place = self._temporary(inner.type)
-                self.held[inner] = place
+            if inner.expression not in self.held:
+                place = self._temporary(inner.expression.type)
+                self.held[inner.expression] = place
                 yield from self.emit(inner, place.position)
-        operands = tuple(replaced(operand, self.held, chosen.kept) for operand in chosen.operands)
-        if chosen.function is not None:
-            yield from self._sequence(chosen.function, operands, target)
+        kept = tuple(inner.expression for inner in chosen.kept)
+        whole = (part.expression,) if option is None else option.operands
+        operands = tuple(replaced(operand, self.held, kept) for operand in whole)
+        if option is not None and option.function is not None:
+            yield from self._sequence(option.function, operands, target)
         else:
-            yield Step(target, node.type, chosen.instruction, operands)
+            yield Step(target, part.expression.type, None if option is None else option.instruction, operands)
 
     def _temporary(self, kind: ElementType) -> Read:
         self.temporaries += 1
@@ -181,7 +255,7 @@ class _Cover:
         """Yield the instructions of a function; an argument that is a scalar is put into a temporary."""
         places: dict[int, Read] = {}
         for argument, operand in zip(function.arguments, operands, strict=True):
-            if self._is_scalar(operand):
+            if is_scalar(operand, self.parts.scalars):
                 place = self._temporary(operand.type)
                 yield Step(place.position, place.type, move_instruction(place.type), (operand,))
             else:
@@ -204,110 +278,3 @@ class _Cover:
                 instruction(operation.instruction),
                 tuple(read(o) if isinstance(o, Value) else o for o in operation.operands),
             )
-
-    def step_cycles(self, step: Step) -> int:
-        if step.instruction is None:
-            return self._loop_cycles(self._inside(step.operands[0], ()))
-        return self._instruction_cycles(step.instruction, step.target, step.operands)
-
-    def _instructions(self, node: Expression) -> Iterator[_Choice]:
-        for option in instruction_options(node, self.scalars, approximate=self.approximate):
-            if not option.tied or self.shape.is_one_to_one:
-                yield self._instruction(option)
-
-    def _functions(self, node: Expression) -> Iterator[_Choice]:
-        """Yield the sequence that computes a function of whole arrays."""
-        operands: tuple[Expression, ...]
-        match node:
-            case Unary(op=op, operand=x):
-                function, operands = vector_function(op, node.type), (x,)
-            case Binary(op=op, left=a, right=b):
-                function, operands = vector_function(op, node.type), (a, b)
-            case _:
-                return
-        tied = any(self._is_tied(operand) for operand in operands)
-        if not self.approximate or function is None or tied or all(self._is_scalar(o) for o in operands):
-            return
-        kept = tuple(o for o in operands if not self._is_scalar(o) and not is_memory(o, self.scalars))
-        cycles = sum(self._operation_cycles(operation) for operation in function.operations)
-        cycles += sum(self.choice(inner).cycles for inner in dict.fromkeys(kept))
-        error = f"{op.name}: {error_ulps(op, node.type)} ulps of {node.type.value}"
-        yield _Choice(cycles=cycles, operands=operands, kept=kept, function=function, error=error)
-
-    def _operation_cycles(self, operation: Operation) -> int:
-        """Return what an instruction of a function costs, its operands lying densely."""
-
-        def place(value: Value) -> int:
-            whole = Read(FIRST_TEMPORARY, value.type)
-            return whole.position if value.word is None else word_of(whole, value.word).position
-
-        sources = [place(o) if isinstance(o, Value) else None for o in operation.operands]
-        entry = instruction(operation.instruction)
-        return instruction_cycles(self.machine, entry, self.shape, place(operation.target), sources)
-
-    def _instruction(self, option: InstructionOption) -> _Choice:
-        cycles = self._instruction_cycles(option.instruction, ACCUMULATOR, option.operands)
-        cycles += sum(self.choice(inner).cycles for inner in dict.fromkeys(option.kept))
-        return _Choice(
-            cycles=cycles,
-            instruction=option.instruction,
-            operands=option.operands,
-            kept=option.kept,
-            error=option.error,
-        )
-
-    def _instruction_cycles(self, entry: Instruction, target: int, operands: tuple[Expression, ...]) -> int:
-        sources: list[int | None] = []
-        cycles = 0
-        for operand in operands:
-            if self._is_scalar(operand):
-                sources.append(None)
-                cycles += evaluation_cycles(self.machine, operand)
-            else:
-                sources.append(operand.position if isinstance(operand, Read) else FIRST_TEMPORARY)
-        return cycles + instruction_cycles(self.machine, entry, self.shape, target, sources)
-
-    def _loop(self, node: Expression) -> _Choice:
-        """Evaluate a node in a loop; inside it, what instructions do for less comes from temporaries."""
-        kept = self._kept_inside(node)
-        cycles = self._loop_cycles(self._inside(node, kept)) + sum(self.choice(k).cycles for k in kept)
-        return _Choice(cycles=cycles, operands=(node,), kept=kept)
-
-    def _kept_inside(self, node: Expression) -> tuple[Expression, ...]:
-        """Return what is worth keeping in temporaries while a node itself is evaluated."""
-        if self._is_scalar(node) or is_memory(node, self.scalars):
-            return ()
-        return tuple(dict.fromkeys(kept for child in children(node) for kept in self._kept(child)))
-
-    def _kept(self, node: Expression) -> tuple[Expression, ...]:
-        """Return a node itself where keeping it is worth its while, else what is inside it."""
-        if node not in self.kept:
-            inside = self._kept_inside(node)
-            self.kept[node] = (node,) if self._is_worth_keeping(node, inside) else inside
-        return self.kept[node]
-
-    def _is_worth_keeping(self, node: Expression, inside: tuple[Expression, ...]) -> bool:
-        alone = self._is_scalar(node) or is_memory(node, self.scalars)
-        if alone or self._is_tied(node) or isinstance(node, Compare):
-            return False
-        inline = self.shape.count * self._inside(node, inside) + sum(self.choice(k).cycles for k in inside)
-        load = self.shape.count * own_cycles(self.machine, Read(FIRST_TEMPORARY, node.type))
-        chosen = self.choice(node)
-        in_loop = chosen.instruction is None and chosen.function is None
-        return not in_loop and chosen.cycles + load < inline
-
-    def _inside(self, node: Expression, kept: tuple[Expression, ...]) -> int:
-        """Return what evaluating a node once costs in a loop, the kept ones being loads."""
-        if node in kept:
-            return own_cycles(self.machine, Read(FIRST_TEMPORARY, node.type))
-        return own_cycles(self.machine, node) + sum(self._inside(child, kept) for child in children(node))
-
-    def _loop_cycles(self, element: int) -> int:
-        return self.shape.count * (self.machine.loop_iteration + element + store_cycles(self.machine))
-
-    def _is_scalar(self, expression: Expression) -> bool:
-        return is_scalar(expression, self.scalars)
-
-    def _is_tied(self, expression: Expression) -> bool:
-        """Whether it must be evaluated by the step that writes: other points write the element it reads."""
-        return reads_old_value(expression) and not self.shape.is_one_to_one

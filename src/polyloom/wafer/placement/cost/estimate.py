@@ -7,9 +7,10 @@ arrive, what is sent and the memory. The compiled code of the best few is priced
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from polyloom.ir.host import Buffer, View
 from polyloom.ir.program import Program
 from polyloom.ir.statements import Statement
 from polyloom.wafer.dataflow.sparsity import zeros_may_be_dropped
@@ -17,11 +18,11 @@ from polyloom.wafer.dataflow.tasks import streams_behind
 from polyloom.wafer.machine.instruction_cost import store_cycles
 from polyloom.wafer.machine.instruction_selection import match_instruction
 from polyloom.wafer.machine.model import Machine
-from polyloom.wafer.placement.boxes import Movement, elements, local_box, used_elements
+from polyloom.wafer.placement.boxes import LocalBox, Movement, elements, local_box, used_elements
 from polyloom.wafer.placement.classes import accesses
 from polyloom.wafer.placement.coordinates import Place
 from polyloom.wafer.placement.cost.boxes import BoxCosts
-from polyloom.wafer.placement.cost.results import result_cycles
+from polyloom.wafer.placement.cost.results import Reader, move_cycles, result_cycles
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,24 @@ class _Driven:
 
 
 @dataclass(frozen=True, eq=False)
+class _Part:
+    """A statement at a place: whatever the others are. ``result``: as of ``result_cycles``.
+
+    ``sizes``: elements of the boxes of its accesses on a PE, in their order; ``arriving``: of each read, the
+    elements that a line of PEs needs, on the axis with fewer; ``together``: cycles without a stream that
+    drives, None where one always does; ``waits``: whether it may be stored instead.
+    """
+
+    box: LocalBox
+    sizes: tuple[int, ...]
+    arriving: tuple[int, ...]
+    together: float | None
+    driven: _Driven | None
+    waits: bool
+    result: float
+
+
+@dataclass(frozen=True, eq=False)
 class LayoutEstimator:
     """Estimates what layouts of a program cost. ``may_wait``: streams may be stored."""
 
@@ -60,6 +79,7 @@ class LayoutEstimator:
     movement: Movement
     machine: Machine
     may_wait: bool = True
+    _parts: dict[tuple[int, Place], _Part] = field(default_factory=dict)
 
     @cached_property
     def _costs(self) -> BoxCosts:
@@ -70,22 +90,62 @@ class LayoutEstimator:
         """The positions of the reads that may drive each statement."""
         return tuple(tuple(_drivers(self.program, s, self.movement)) for s in self.program.statements)
 
+    @cached_property
+    def _moves(self) -> tuple[tuple[int, int, View], ...]:
+        """The reads of results: numbers of the statements that write and that read."""
+        numbers = {s.write.buffer: n for n, s in enumerate(self.program.statements)}
+        pairs = [(n, a) for n, s in enumerate(self.program.statements) for a in s.reads]
+        return tuple((numbers[a.buffer], n, a) for n, a in pairs if a.buffer in numbers)
+
+    @cached_property
+    def _stored(self) -> tuple[tuple[Buffer, tuple[tuple[int, int, bool], ...]], ...]:
+        """Of each tensor its accesses: a statement's number, an access, and whether its stream drives it."""
+        return tuple((t, tuple(self._accesses_to(t.name))) for t in self.program.tensors)
+
+    def _accesses_to(self, name: str) -> Iterator[tuple[int, int, bool]]:
+        for number, statement in enumerate(self.program.statements):
+            moving = [a.buffer for a in statement.reads if a.buffer in self.movement.streamed]
+            for k, access in enumerate(accesses(statement)):
+                if access.buffer == name:
+                    yield number, k, moving == [name]
+
     def estimate(self, places: Sequence[Place]) -> LayoutEstimate:
         """Return what a layout might cost, with streams that drive statements or stored ones.
 
         What does not fit in memory is not the better one.
         """
-        driven = [self._driven(number, place) for number, place in enumerate(places)]
-        triples = zip(self.program.statements, places, driven, strict=True)
-        waits = tuple(s.name for s, place, by in triples if by is not None and self._may_wait(s, place, by))
-        results = sum(
-            result_cycles(self.program, statement, place, places, self.movement, self.machine)
-            for statement, place in zip(self.program.statements, places, strict=True)
-        )
-        estimates = [self._estimate(places, driven, chosen, results) for chosen in dict.fromkeys(((), waits))]
+        parts = [self._part(number, place) for number, place in enumerate(places)]
+        statements = self.program.statements
+        waits = tuple(s.name for s, part in zip(statements, parts, strict=True) if part.waits)
+        results = sum(part.result for part in parts)
+        for writer, reader, access in self._moves:
+            there = Reader(statements[reader], access, places[reader], parts[reader].box)
+            results += move_cycles(statements[writer], places[writer], parts[writer].box, there, self.machine)
+        estimates = [self._estimate(places, parts, chosen, results) for chosen in dict.fromkeys(((), waits))]
         return min(estimates, key=lambda each: (each.bytes > self.machine.memory_bytes, each.cycles))
 
-    def _may_wait(self, statement: Statement, place: Place, driven: _Driven) -> bool:
+    def _part(self, number: int, place: Place) -> _Part:
+        if (number, place) not in self._parts:
+            self._parts[number, place] = self._new_part(number, place)
+        return self._parts[number, place]
+
+    def _new_part(self, number: int, place: Place) -> _Part:
+        statement = self.program.statements[number]
+        box = local_box(statement, place.x, place.y)
+        lines = [local_box(statement, coordinate) for coordinate in (place.x, place.y)]
+        driven = self._driven(number, box)
+        waits = driven is not None and self._may_wait(statement, box, driven)
+        return _Part(
+            box=box,
+            sizes=tuple(elements(access, box) for access in accesses(statement)),
+            arriving=tuple(min(used_elements(a, line) for line in lines) for a in statement.reads),
+            together=self._costs.together(statement, box) if driven is None or waits else None,
+            driven=driven,
+            waits=waits,
+            result=result_cycles(statement, place, box, self.movement, self.machine),
+        )
+
+    def _may_wait(self, statement: Statement, box: LocalBox, driven: _Driven) -> bool:
         """Whether the stream may be stored instead: it does a task's work element by element.
 
         A sparse one only if that is less work with half of its elements zero, too.
@@ -95,54 +155,65 @@ class LayoutEstimator:
         if driven.tensor not in self.movement.sparse:
             return True
         stored = driven.elements * store_cycles(self.machine)
-        together = self._costs.together(statement, local_box(statement, place.x, place.y))
-        return together < (driven.cycles - stored) / 2
+        return self._costs.together(statement, box) < (driven.cycles - stored) / 2
 
     def _estimate(
-        self,
-        places: Sequence[Place],
-        drivers: Sequence[_Driven | None],
-        waits: tuple[str, ...],
-        results: float,
+        self, places: Sequence[Place], parts: Sequence[_Part], waits: tuple[str, ...], results: float
     ) -> LayoutEstimate:
-        statements = self.program.statements
-        driven = [None if s.name in waits else by for s, by in zip(statements, drivers, strict=True)]
+        pairs = zip(self.program.statements, parts, strict=True)
+        driven = [None if s.name in waits else part.driven for s, part in pairs]
         width, height = extent_of(places)
         cycles = results
-        for statement, place, by in zip(statements, places, driven, strict=True):
-            box = local_box(statement, place.x, place.y)
-            cycles += self._costs.together(statement, box) if by is None else by.cycles
-        cycles += sum(self._stream_cycles(name, places, driven) for name in self.movement.streamed)
-        memory = tuple(_memory(self.program, places, self.movement, waits))
+        for part, by in zip(parts, driven, strict=True):
+            work = part.together if by is None else by.cycles
+            assert work is not None
+            cycles += work
+        cycles += sum(self._stream_cycles(name, parts, driven) for name in self.movement.streamed)
+        memory = tuple(self._memory(parts, waits))
         return LayoutEstimate(cycles + width + height, memory, width * height, waits)
 
-    def _driven(self, number: int, place: Place) -> _Driven | None:
+    def _memory(self, parts: Sequence[_Part], waits: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+        """Yield the bytes of each tensor on a PE: the largest box of its accesses. Drivers are not stored."""
+        waiting = [s.name in waits for s in self.program.statements]
+        for tensor, uses in self._stored:
+            sizes = (parts[n].sizes[k] for n, k, drives in uses if not drives or waiting[n])
+            most = max(sizes, default=0)
+            if most:
+                yield tensor.name, most * tensor.type.size
+
+    def _driven(self, number: int, box: LocalBox) -> _Driven | None:
         """Return the stream that drives a statement for the fewest cycles; None where none can."""
         statement = self.program.statements[number]
-        found = [self._driven_by(statement, k, place) for k in self._drivers[number]]
+        found = [self._driven_by(statement, k, box) for k in self._drivers[number]]
         return min(found, key=lambda d: d.cycles, default=None)
 
-    def _driven_by(self, statement: Statement, position: int, place: Place) -> _Driven:
-        access, box = statement.reads[position], local_box(statement, place.x, place.y)
+    def _driven_by(self, statement: Statement, position: int, box: LocalBox) -> _Driven:
+        access = statement.reads[position]
         work, used = box.size, used_elements(access, box)
         readers = sum(a.buffer == access.buffer for s in self.program.statements for a in s.reads)
         plain = access.buffer not in self.movement.sparse and readers == 1
-        if plain and work == used and match_instruction(statement, frozenset()) is not None:
+        if plain and work == used and self._matches[statement.name]:
             return _Driven(access.buffer, 0, used, whole=True)
         each = self._costs.one_arrival(statement, position, box)
         return _Driven(access.buffer, min(used, work) * each, used, whole=False)
 
-    def _stream_cycles(self, name: str, places: Sequence[Place], driven: Sequence[_Driven | None]) -> float:
+    @cached_property
+    def _matches(self) -> dict[str, bool]:
+        """Whether an instruction does a statement's work at a point."""
+        none = frozenset[int]()
+        return {s.name: match_instruction(s, none) is not None for s in self.program.statements}
+
+    def _stream_cycles(self, name: str, parts: Sequence[_Part], driven: Sequence[_Driven | None]) -> float:
         """Return the cycles of taking a stream: a task for each element of a sparse one, a loop's iteration
         for each of a dense one, or one instruction that stores all of it or works on it.
         """
         machine, arriving, stored = self.machine, 0, 0
-        for statement, place, by in zip(self.program.statements, places, driven, strict=True):
-            for access in (a for a in statement.reads if a.buffer == name):
-                lines = (used_elements(access, local_box(statement, c)) for c in (place.x, place.y))
-                arriving = max(arriving, min(lines))
-                if by is None or by.tensor != name:
-                    stored = max(stored, elements(access, local_box(statement, place.x, place.y)))
+        for statement, part, by in zip(self.program.statements, parts, driven, strict=True):
+            for k, access in enumerate(statement.reads):
+                if access.buffer == name:
+                    arriving = max(arriving, part.arriving[k])
+                    if by is None or by.tensor != name:
+                        stored = max(stored, part.sizes[1 + k])
         steps = [by for by in driven if by is not None and by.tensor == name]
         if name in self.movement.sparse:
             each = machine.data_task_dispatch
@@ -172,19 +243,3 @@ def _drivers(program: Program, statement: Statement, movement: Movement) -> Iter
         alone = name in movement.streamed and name not in behind and names.count(name) == 1
         if alone and (name not in movement.sparse or zeros_may_be_dropped(statement, k)):
             yield k
-
-
-def _memory(
-    program: Program, places: Sequence[Place], movement: Movement, waits: Sequence[str]
-) -> Iterator[tuple[str, int]]:
-    """Yield the bytes of each tensor on a PE: the largest box of its accesses. Drivers are not stored."""
-    for tensor in program.tensors:
-        sizes = [0]
-        for statement, place in zip(program.statements, places, strict=True):
-            moving = [a.buffer for a in statement.reads if a.buffer in movement.streamed]
-            for access in accesses(statement):
-                drives = moving == [tensor.name] and statement.name not in waits
-                if access.buffer == tensor.name and not drives:
-                    sizes.append(elements(access, local_box(statement, place.x, place.y)))
-        if max(sizes):
-            yield tensor.name, max(sizes) * tensor.type.size

@@ -7,31 +7,25 @@ by box arithmetic, as ``estimate``; the routes and the code of the chosen layout
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from polyloom.ir.host import View
-from polyloom.ir.program import Program
 from polyloom.ir.statements import Statement
 from polyloom.wafer.dataflow.transfers import MOST_PHASES
 from polyloom.wafer.machine.instruction_cost import store_cycles
 from polyloom.wafer.machine.model import Machine
-from polyloom.wafer.placement.boxes import Movement, box_extents, elements, local_box
+from polyloom.wafer.placement.boxes import LocalBox, Movement, box_extents, elements, local_box
 from polyloom.wafer.placement.classes import written_iterators
 from polyloom.wafer.placement.coordinates import Coordinate, Place
 from polyloom.wafer.placement.cost.latency import phases_latency
 
 
 def result_cycles(
-    program: Program,
-    statement: Statement,
-    place: Place,
-    places: Sequence[Place],
-    movement: Movement,
-    machine: Machine,
+    statement: Statement, place: Place, box: LocalBox, movement: Movement, machine: Machine
 ) -> float:
-    """Return what becomes of a statement's result, ``places`` being those of all statements."""
-    size = elements(statement.write, local_box(statement, place.x, place.y))
+    """Return what becomes of a statement's result, moves aside; ``box``: its instances on a PE."""
+    size = elements(statement.write, box)
     stage = _stage(machine)
     cycles = 0.0
     for coordinate in (place.x, place.y):
@@ -39,11 +33,22 @@ def result_cycles(
             cycles += size + stage * coordinate.last
     if statement.write.buffer in movement.leaving:
         cycles += _leaving(statement, place, movement, machine) + stage
-    for reader, other in zip(program.statements, places, strict=True):
-        for access in reader.reads:
-            if access.buffer == statement.write.buffer:
-                cycles += sum(_moves(statement, place, reader, access, other, machine))
     return cycles
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A statement that reads a result, and where it is; ``box``: its instances on a PE."""
+
+    statement: Statement
+    access: View
+    place: Place
+    box: LocalBox
+
+
+def move_cycles(statement: Statement, place: Place, box: LocalBox, reader: Reader, machine: Machine) -> float:
+    """Return what moving a statement's result to one of its readers takes."""
+    return sum(_moves(statement, place, box, reader, machine))
 
 
 def _stage(machine: Machine) -> int:
@@ -106,21 +111,21 @@ def _slices(statement: Statement, access: View, coordinate: Coordinate) -> Itera
 
 
 def _moves(
-    statement: Statement, place: Place, reader: Statement, access: View, other: Place, machine: Machine
+    statement: Statement, place: Place, box: LocalBox, reader: Reader, machine: Machine
 ) -> Iterator[float]:
     """Yield the cycles of moving what one read needs, along each axis: rows first, all that a column needs.
 
     A PE takes what it passes on, and gives it; where elements go both ways it waits for both (``passing``).
     """
-    own = elements(statement.write, local_box(statement, place.x, place.y))
-    needed = elements(access, local_box(reader, other.x, other.y))
+    access, other = reader.access, reader.place
+    own, needed = elements(statement.write, box), elements(access, reader.box)
     for own_line, line, served in ((place.x, other.x, (other.x,)), (place.y, other.y, (other.x, other.y))):
         here = set(_slices(statement, statement.write, own_line))
-        there = set(_slices(reader, access, line))
+        there = set(_slices(reader.statement, access, line))
         last = max(own_line.last, line.last)
         way = float(_stage(machine) * last)
         everywhere = any(t.count > 1 for t in line.tiles) and not there
-        taken = max(own, elements(access, local_box(reader, *served)))
+        taken = max(own, elements(access, local_box(reader.statement, *served)))
         if {(s.dim, s.step, s.apart) for s in here} != {(s.dim, s.step, s.apart) for s in there}:
             yield 2 * way + taken * _each(machine) if here else way + 2 * taken
         elif here != there:
