@@ -133,7 +133,7 @@ def _price(analysis: LayerAnalysis) -> float:
 @lru_cache(maxsize=4)
 def _cycles(analysis: LayerAnalysis) -> float:
     """Return the estimated cycles; callers ask again for what ``_analysed`` has compared."""
-    return estimated_cycles(compile_program(analysis, analysis.options.machine))
+    return estimated_cycles(compile_program(analysis, analysis.options.machine, files=False))
 
 
 def _undecided(

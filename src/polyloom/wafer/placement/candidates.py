@@ -17,6 +17,8 @@ from polyloom.ir.program import Program
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.mapping.reader import read_mapping
+from polyloom.wafer.placement.coordinates import Place
+from polyloom.wafer.placement.cost.estimate import LayoutEstimate
 from polyloom.wafer.placement.plan import (
     Change,
     Plan,
@@ -116,7 +118,7 @@ def priced(program: Program, wanted: Wanted, pricer: Pricer) -> Candidate:
 @dataclass(frozen=True, eq=False)
 class _Search:
     """``seen``: what came of each mapping that was compiled, by its text; ``ahead``: of those that may be
-    asked for next, by text and effort.
+    asked for next, by text and effort; ``estimates``: of the layouts that were compiled.
     """
 
     problem: Problem
@@ -124,6 +126,7 @@ class _Search:
     options: SearchOptions
     seen: dict[str, Candidate] = field(default_factory=dict)
     ahead: dict[Wanted, Candidate] = field(default_factory=dict)
+    estimates: dict[tuple[Place, ...], LayoutEstimate] = field(default_factory=dict)
 
     def coming(self, plans: Iterable[Plan], effort: int = 1) -> None:
         """Compile the first of these plans together, where several are compiled at a time."""
@@ -175,9 +178,11 @@ def compare(
     if all(candidate.refusal is not None for _, candidate in plans):
         plans += _legal_ports(search, [plan for plan, candidate in plans if not _was_too_hard(candidate)])
     best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
-    for plan, candidate in best[: options.refined]:
-        if candidate.cycles < options.cutoff * min(c.cycles for c in search.seen.values()):
-            _refine(search, plan, candidate)
+    gain = 1.0
+    for number, (plan, candidate) in enumerate(best[: options.refined]):
+        least = min(c.cycles for c in search.seen.values())
+        if not number or _MORE_GAIN * gain * candidate.cycles < least:
+            gain = _refine(search, plan, candidate) / candidate.cycles
     return tuple(search.seen.values())
 
 
@@ -194,16 +199,19 @@ def by_placement(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
 def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tuple[Plan, Candidate]]]:
     """Compile the best layouts with default ports, until the estimates of those that are left are too high.
 
+    ``ratio``: the least of compiled to estimated cycles so far: those that are left will not do much better.
+
     Among them are some with at most one class on an axis, whose sets isl can compute: they are tried now and
     then once isl has given up on others, and at the end.
     """
     found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
-    best, hard, simple = float("inf"), 0, 0
+    best, ratio, hard, simple = float("inf"), float("inf"), 0, 0
     left = list(_varied(ranked))
     while left and len(found) < search.options.layouts:
         is_last = len(found) == search.options.layouts - 1 and not simple
         r = _next(left, simple=is_last or hard > 1 + 2 * simple)
-        if len(found) >= search.options.least and r.estimate.cycles > search.options.cutoff * best:
+        expected = r.estimate.cycles * max(1.0, ratio)
+        if len(found) >= search.options.least and expected > search.options.cutoff * best:
             break
         search.coming(_plan_of(search, each) for each in (r, *(other for other in left if other is not r)))
         left.remove(r)
@@ -211,6 +219,7 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
         candidate = search.tried(plan)
         found.append((r, (plan, candidate)))
         best = min(best, candidate.cycles)
+        ratio = min(ratio, candidate.cycles / r.estimate.cycles)
         hard += _was_too_hard(candidate)
         simple += not r.digits
     return found
@@ -218,6 +227,7 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
 
 def _plan_of(search: _Search, ranked: Ranked) -> Plan:
     """Return a layout with default ports."""
+    search.estimates[ranked.places] = ranked.estimate
     rectangle = rectangle_of(search.problem, ranked.places)
     return first_plan(search.problem, rectangle, ranked.places, ranked.estimate.waits)
 
@@ -272,8 +282,14 @@ def _legal_ports(search: _Search, plans: Sequence[Plan]) -> list[tuple[Plan, Can
     return []
 
 
-def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
+_MORE_GAIN = 0.95
+"""Of the cycles that ports leave of one layout, those that they are expected to leave of the next."""
+
+
+def _refine(search: _Search, plan: Plan, candidate: Candidate) -> float:
     """Change one thing at a time and go on from what is cheapest, until nothing is cheaper by much.
+
+    Return the fewest cycles.
 
     What made a plan much slower is not tried again on those that follow, nor is a port whose traffic alone
     takes longer than the plan does.
@@ -281,27 +297,34 @@ def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
     lost: set[Change] = set()
     while True:
         best: tuple[float, Plan | None] = (_WORTH * candidate.cycles, None)
-        changes = dict(_worth_trying(search.problem, plan, candidate, lost))
+        changes = dict(_worth_trying(search, plan, candidate, lost))
         for other in search.in_turn(changes, candidate.effort):
             if search.is_full():
-                return
+                return min(candidate.cycles, best[0])
             tried = search.tried(other, candidate.effort)
             if tried.cycles > search.options.cutoff * candidate.cycles:
                 lost.add(changes[other])
             best = min(best, (tried.cycles, other), key=lambda pair: pair[0])
         if best[1] is None:
-            return
+            return candidate.cycles
         plan = best[1]
         candidate = search.tried(plan, candidate.effort)
 
 
 def _worth_trying(
-    problem: Problem, plan: Plan, candidate: Candidate, lost: Container[Change]
+    search: _Search, plan: Plan, candidate: Candidate, lost: Container[Change]
 ) -> Iterator[tuple[Plan, Change]]:
-    for other in distinct_neighbours(problem, plan):
+    estimate = search.estimates[plan.places]
+    for other in distinct_neighbours(search.problem, plan):
         change = changed(plan, other)
-        if change not in lost and traffic_cycles(problem, other, change) < candidate.cycles:
+        slower = other.waits != plan.waits and estimate.other > _MUCH_SLOWER * estimate.cycles
+        dropped = slower or change in lost
+        if not dropped and traffic_cycles(search.problem, other, change) < candidate.cycles:
             yield other, change
+
+
+_MUCH_SLOWER = 2
+"""Times the estimate at which it is not tried to let streams drive otherwise: estimates err by less."""
 
 
 _WORTH = 0.99

@@ -86,8 +86,8 @@ def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
     return Survey(roles=paired.roles, resources=used, policy=policy, routing=routing, blocks=paired.blocks)
 
 
-def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
-    """Make the code of every role and the layout.
+def compile_program(analysis: LayerAnalysis, machine: Machine, *, files: bool = True) -> WaferProgram:
+    """Make the code of every role and the layout; without ``files`` none is written, for the cost model.
 
     Raises PolyloomError and Unsupported (``wafer-...``) where the layer does not fit the machine: memory,
     colors, queues, tasks, descriptors, the grid.
@@ -96,11 +96,6 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
     found = survey(analysis, machine)
     check_fits(analysis.mapping, machine, found.resources)
     roles, routing = found.roles, found.routing
-    files = {f"{p.code.name}.c": role_file(p.code) for p in roles}
-    with naming("the layout of the PEs"):
-        parts = tuple((p.pes, p.code, p.origin, _bindings(analysis, routing, p)) for p in roles)
-        files["layout.c"] = layout_file(analysis.border.given.grid, parts, routing)
-    files["integers.h"] = INTEGERS_H
     with naming("the ports of the rectangle"):
         inputs = inputs_of(analysis, routing, found.blocks)
         outputs = outputs_of(analysis, routing, found.blocks)
@@ -113,8 +108,17 @@ def compile_program(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:
         routing=routing,
         inputs=inputs,
         outputs=outputs,
-        files=files,
+        files=_files(analysis, found) if files else {},
     )
+
+
+def _files(analysis: LayerAnalysis, found: Survey) -> dict[str, str]:
+    files = {f"{p.code.name}.c": role_file(p.code) for p in found.roles}
+    with naming("the layout of the PEs"):
+        parts = tuple((p.pes, p.code, p.origin, _bindings(analysis, found.routing, p)) for p in found.roles)
+        files["layout.c"] = layout_file(analysis.border.given.grid, parts, found.routing)
+    files["integers.h"] = INTEGERS_H
+    return files
 
 
 def _role_program(

@@ -289,7 +289,47 @@ class _Search:
 
     def keeps_order(self, way: _Split) -> bool:
         """Whether what is added to an element is added in the order of the statement, where that matters."""
-        return _keeps_order(self.analysis, (*way.outer, *way.inner))
+        order = (*way.outer, *way.inner)
+        between = self._between_sums
+        if between is None:
+            return True
+        moving = tuple(k for k in order if k not in self._still)
+        if moving not in self._kept:
+            source = ", ".join(f"i{k}" for k in range(len(order)))
+            permuted = isl.Map(f"{{ [{source}] -> [{', '.join(f'i{k}' for k in order)}] }}")
+            later = isl.Map.lex_lt(permuted.get_space().range()).deltas()
+            in_order = moving == tuple(sorted(moving))
+            self._kept[moving] = in_order or bool(between.apply(permuted).is_subset(later))
+        return self._kept[moving]
+
+    @cached_property
+    def _kept(self) -> dict[tuple[int, ...], bool]:
+        """Whether orders keep that of sums, by the dimensions that matter to it."""
+        return {}
+
+    @cached_property
+    def _between_sums(self) -> isl.Set | None:
+        """How far points are from earlier ones that write the same; None where their order changes no bits.
+
+        Whether one point is before another one in some order of the dimensions depends on that alone.
+        """
+        statement = self.analysis.task.statement
+        rounds = statement.write is not None and statement.expression.type.is_float
+        if not rounds or statement.reduction not in (Combine.ADD, Combine.MULTIPLY):
+            return None
+        compressed = self.analysis.compression.compressed
+        writes = isl.Map.from_multi_aff(self.analysis.write.compressed).intersect_domain(compressed)
+        later = writes.apply_range(writes.reverse()).intersect(isl.Map.lex_lt(compressed.get_space()))
+        return later.deltas()
+
+    @cached_property
+    def _still(self) -> frozenset[int]:
+        """The dimensions in which such points agree."""
+        between = self._between_sums
+        assert between is not None
+        dims = range(between.dim(_DIM.set))
+        fixed = ((k, between.plain_get_val_if_fixed(_DIM.set, k)) for k in dims)
+        return frozenset(k for k, value in fixed if value.is_zero())
 
     def loops(self) -> int:
         """Return what loops alone cost."""
@@ -425,18 +465,3 @@ def _has_the_directions(inner: SimdAnalysis, full: SimdAnalysis, way: _Split) ->
     """Whether the inner nest's dimensions are those of the full one that are not loops, in order."""
     kept = [[row[k] for k in sorted(way.inner)] for row in coefficients(full.compression.map)]
     return kept == [list(row) for row in coefficients(inner.compression.map)]
-
-
-def _keeps_order(analysis: SimdAnalysis, order: Sequence[int]) -> bool:
-    """Whether points that write one element stay in their order where it decides the bits."""
-    statement = analysis.task.statement
-    rounds = statement.write is not None and statement.expression.type.is_float
-    if not rounds or statement.reduction not in (Combine.ADD, Combine.MULTIPLY):
-        return True
-    compressed = analysis.compression.compressed
-    writes = isl.Map.from_multi_aff(analysis.write.compressed).intersect_domain(compressed)
-    later = writes.apply_range(writes.reverse()).intersect(isl.Map.lex_lt(compressed.get_space()))
-    source = ", ".join(f"i{k}" for k in range(compressed.dim(_DIM.set)))
-    permuted = isl.Map(f"{{ [{source}] -> [{', '.join(f'i{k}' for k in order)}] }}")
-    moved = later.apply_domain(permuted).apply_range(permuted)
-    return bool(moved.is_subset(isl.Map.lex_lt(permuted.get_space().range())))
