@@ -30,12 +30,15 @@ from polyloom.wafer.placement.search import Ranked
 PROGRAM = read_program("lair twice(): float16 x[8][12] -> float16 y[8][12]\n"
                        "{ all (i, j) in (8, 12) y[i][j] = x[i][j] + x[i][j] }\n")  # fmt: skip
 PROBLEM = Problem(PROGRAM, read_given(Source("<no map>", ""), PROGRAM), Movement(("x",), ("y",), ()), {})
-PLACES = (
-    Place(
-        Coordinate((Tile(Index.unit(0, 2), 0, 7, 2),)),
-        Coordinate((Tile(Index.unit(1, 2), 0, 11, 3),)),
-    ),
-)
+
+
+def _places(rows: int) -> tuple[Place, ...]:
+    """Return so many rows of ``x`` to a PE, and three columns."""
+    x, y = Tile(Index.unit(0, 2), 0, 7, rows), Tile(Index.unit(1, 2), 0, 11, 3)
+    return (Place(Coordinate((x,)), Coordinate((y,))),)
+
+
+PLACES = _places(2)
 PLAN = first_plan(PROBLEM, Grid(4, 4), PLACES)
 WEST_IN, EAST_OUT = "-> [PE[-1, j//3]", "-> [PE[4, j//3]"
 
@@ -58,15 +61,21 @@ def test_the_traffic_of_a_changed_port_is_what_a_line_needs(name: str, wavelets:
     assert traffic_cycles(PROBLEM, other, changed(PLAN, other)) == wavelets
 
 
-def refined(cycles: Callable[[str], float]) -> tuple[str, list[str]]:
-    """Return the best map and all that were priced, with prices that a function of the text gives."""
+def refined(
+    cycles: Callable[[str], float], estimates: Sequence[LayoutEstimate] = (LayoutEstimate(100, (), 16),)
+) -> tuple[str, list[str]]:
+    """Return the best map and all that were priced, with prices that a function of the text gives.
+
+    ``estimates``: of layouts with 2, 4, 6 and 7 rows to a PE.
+    """
     tried: list[str] = []
 
     def price(program: Program, wanted: Sequence[Wanted]) -> list[Candidate]:
         tried.extend(w.text for w in wanted)
         return [Candidate(w.text, cycles(w.text), None, w.placement) for w in wanted]
 
-    ranked = [Ranked(Layout(), PLACES, LayoutEstimate(100, (), 16))]
+    layouts = zip((2, 4, 6, 7), estimates, strict=False)
+    ranked = [Ranked(Layout(), _places(rows), estimate) for rows, estimate in layouts]
     found = compare(PROBLEM, ranked, Pricers(1, price), SearchOptions())
     return min(found, key=lambda c: c.cycles).text, tried
 
@@ -98,3 +107,28 @@ def test_a_port_whose_traffic_takes_longer_than_the_plan_is_not_tried() -> None:
     _, tried = refined(lambda text: 5.0)
     assert len(tried) < len(refined(lambda text: 1000.0)[1])
     assert not any(WEST_IN in text for text in tried)
+
+
+def test_other_drivers_are_not_tried_where_they_are_estimated_to_be_much_slower() -> None:
+    def triggers(other: float) -> int:
+        _, tried = refined(lambda text: 1000.0, (LayoutEstimate(100, (), 16, (), other),))
+        return sum("trigger" in text for text in tried)
+
+    assert (triggers(150), triggers(300)) == (1, 0)
+
+
+@pytest.mark.parametrize(("second", "varied"), [(1040, True), (1100, False)])
+def test_ports_of_a_second_layout_are_varied_where_it_is_about_as_good(second: int, varied: bool) -> None:
+    estimates = (LayoutEstimate(100, (), 16), LayoutEstimate(101, (), 16))
+    _, tried = refined(lambda text: second if "i//4" in text else 1000.0, estimates)
+    assert (sum("i//4" in text for text in tried) > 1) == varied
+
+
+def test_estimates_are_scaled_by_what_came_of_the_best_ones() -> None:
+    """All take ten times their estimates: the fourth is as far behind the first as it is estimated to be."""
+    estimates = tuple(LayoutEstimate(cycles, (), 16) for cycles in (100, 110, 120, 200))
+    _, tried = refined(lambda text: 1000.0 if "i//2" in text else 1100.0, estimates)
+    assert not any("i//7" in text for text in tried)
+    near = (*estimates[:3], LayoutEstimate(130, (), 16))
+    _, tried = refined(lambda text: 1000.0 if "i//2" in text else 1100.0, near)
+    assert any("i//7" in text for text in tried)

@@ -178,11 +178,9 @@ def compare(
     if all(candidate.refusal is not None for _, candidate in plans):
         plans += _legal_ports(search, [plan for plan, candidate in plans if not _was_too_hard(candidate)])
     best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
-    gain = 1.0
-    for number, (plan, candidate) in enumerate(best[: options.refined]):
-        least = min(c.cycles for c in search.seen.values())
-        if not number or _MORE_GAIN * gain * candidate.cycles < least:
-            gain = _refine(search, plan, candidate) / candidate.cycles
+    for plan, candidate in best[: options.refined]:
+        if candidate.cycles <= _CLOSE * best[0][1].cycles:
+            _refine(search, plan, candidate)
     return tuple(search.seen.values())
 
 
@@ -282,14 +280,12 @@ def _legal_ports(search: _Search, plans: Sequence[Plan]) -> list[tuple[Plan, Can
     return []
 
 
-_MORE_GAIN = 0.95
-"""Of the cycles that ports leave of one layout, those that they are expected to leave of the next."""
+_CLOSE = 1.05
+"""Of the best layout's cycles, those of another one whose ports are varied, too: they save alike in both."""
 
 
-def _refine(search: _Search, plan: Plan, candidate: Candidate) -> float:
+def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
     """Change one thing at a time and go on from what is cheapest, until nothing is cheaper by much.
-
-    Return the fewest cycles.
 
     What made a plan much slower is not tried again on those that follow, nor is a port whose traffic alone
     takes longer than the plan does.
@@ -300,13 +296,13 @@ def _refine(search: _Search, plan: Plan, candidate: Candidate) -> float:
         changes = dict(_worth_trying(search, plan, candidate, lost))
         for other in search.in_turn(changes, candidate.effort):
             if search.is_full():
-                return min(candidate.cycles, best[0])
+                return
             tried = search.tried(other, candidate.effort)
             if tried.cycles > search.options.cutoff * candidate.cycles:
                 lost.add(changes[other])
             best = min(best, (tried.cycles, other), key=lambda pair: pair[0])
         if best[1] is None:
-            return candidate.cycles
+            return
         plan = best[1]
         candidate = search.tried(plan, candidate.effort)
 
