@@ -48,7 +48,7 @@ from polyloom.wafer.simd.decision import (
     steps_of,
 )
 from polyloom.wafer.simd.extended_strategies import improve
-from polyloom.wafer.simd.instruction_sequences import Plan, loop_cycles, select
+from polyloom.wafer.simd.instruction_sequences import Plan, Plans, loop_cycles, plans_of
 from polyloom.wafer.simd.paper_strategies import analyse, choose_strategy
 from polyloom.wafer.simd.steps import Step, memory_positions, temporaries_of
 from polyloom.wafer.simd.whole_stream import WholeStream
@@ -265,10 +265,7 @@ class _Search:
     def plan(self, analysis: SimdAnalysis, shape: Shape) -> Plan | None:
         """Return the cheapest steps for a nest; None where they are not allowed, too deep or do not fit."""
         fixed = self._fixed(analysis, shape)
-        work = work_at_point(analysis.task.statement)
-        scalars = scalar_reads(analysis.task) | fixed
-        approximate = self.options.has(Extension.VECTOR_FUNCTIONS)
-        plan = select(work, scalars, shape, self.options.machine, approximate=approximate)
+        plan = self._plans.plan(scalar_reads(analysis.task) | fixed, shape)
         several = len(plan.steps) > 1
         if plan.steps[-1].instruction is None and not several:
             return None
@@ -279,6 +276,12 @@ class _Search:
             return None
         free = self.options.machine.memory_bytes - sum(array.bytes for array in self.arrays.values())
         return plan if plan.temporary_bytes(shape.count) <= free else None
+
+    @cached_property
+    def _plans(self) -> Plans:
+        approximate = self.options.has(Extension.VECTOR_FUNCTIONS)
+        work = work_at_point(self.analysis.task.statement)
+        return plans_of(work, self.options.machine, approximate=approximate)
 
     def _fixed(self, analysis: SimdAnalysis, shape: Shape) -> frozenset[int]:
         """Return the reads of local memory that are the same for all points of a nest."""

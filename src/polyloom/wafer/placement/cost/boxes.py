@@ -20,7 +20,7 @@ from polyloom.wafer.machine.instruction_selection import ACCUMULATOR, work_at_po
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.placement.boxes import LocalBox, box_extents
 from polyloom.wafer.placement.classes import accesses
-from polyloom.wafer.simd.instruction_sequences import loop_cycles, select
+from polyloom.wafer.simd.instruction_sequences import Plans, plans_of
 
 Strides = Mapping[int, tuple[int, ...]]
 """Of operands in memory in each dimension of a nest, by their positions in ``instruction_selection``."""
@@ -32,6 +32,7 @@ class BoxCosts:
 
     machine: Machine
     _known: dict[tuple[str, int | None, LocalBox], float] = field(default_factory=dict)
+    _work: dict[str, _Work] = field(default_factory=dict)
 
     def together(self, statement: Statement, box: LocalBox) -> float:
         """Return the cycles of all instances of a box, one after the other."""
@@ -56,7 +57,24 @@ class BoxCosts:
             sizes, strides = _slice(statement.reads[position], box, strides)
         alone = position is None or prod(sizes) == 1
         address = 0 if alone else len(operands) * move_cycles(self.machine)
-        return address + _nest_cycles(statement, sizes, strides, scalars, self.machine)
+        if statement.name not in self._work:
+            self._work[statement.name] = _work_of(statement, self.machine)
+        return address + _nest_cycles(self._work[statement.name], sizes, strides, scalars)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What a statement does at a point. ``alone``: cycles there; ``iteration``: in a loop."""
+
+    plans: Plans
+    alone: float
+    iteration: float
+
+
+def _work_of(statement: Statement, machine: Machine) -> _Work:
+    work = work_at_point(statement)
+    alone = evaluation_cycles(machine, work) + store_cycles(machine)
+    return _Work(plans_of(work, machine, approximate=True), alone, machine.loop_iteration + alone)
 
 
 def _strides(access: View, box: LocalBox) -> tuple[int, ...]:
@@ -90,22 +108,20 @@ def _slice(access: View, box: LocalBox, strides: Strides) -> tuple[tuple[int, ..
     return tuple(left), {k: tuple(row) for k, row in steps.items()}
 
 
-def _nest_cycles(
-    statement: Statement, sizes: Sequence[int], strides: Strides, scalars: frozenset[int], machine: Machine
-) -> float:
-    work = work_at_point(statement)
+def _nest_cycles(work: _Work, sizes: Sequence[int], strides: Strides, scalars: frozenset[int]) -> float:
     live = tuple(k for k, size in enumerate(sizes) if size > 1)
     if not live:
-        return evaluation_cycles(machine, work) + store_cycles(machine)
-    best = float(loop_cycles(work, _shape(sizes, strides, live), machine))
+        return work.alone
+    machine = work.plans.machine
+    best = prod(sizes[k] for k in live) * work.iteration
     for fixed, inner in _splits(live, strides, scalars):
         outer = [k for k in live if k not in inner]
         moved = sum(any(row[k] for k in outer) for row in strides.values())
         around = machine.loop_iteration + moved * move_cycles(machine) if outer else 0
+        runs = prod(sizes[k] for k in outer)
         for order in _orders(inner):
-            shape = _shape(sizes, strides, order)
-            plan = select(work, scalars | fixed, shape, machine, approximate=True)
-            best = min(best, prod(sizes[k] for k in outer) * (plan.cycles + around))
+            plan = work.plans.plan(scalars | fixed, _shape(sizes, strides, order))
+            best = min(best, runs * (plan.cycles + around))
     return best
 
 
