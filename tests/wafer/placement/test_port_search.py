@@ -66,7 +66,7 @@ def refined(
 ) -> tuple[str, list[str]]:
     """Return the best map and all that were priced, with prices that a function of the text gives.
 
-    ``estimates``: of layouts with 2, 4, 6 and 7 rows to a PE.
+    ``estimates``: of layouts with 2, 4, 6, 7, 3, 5, 8 and 1 rows to a PE.
     """
     tried: list[str] = []
 
@@ -74,7 +74,7 @@ def refined(
         tried.extend(w.text for w in wanted)
         return [Candidate(w.text, cycles(w.text), None, w.placement) for w in wanted]
 
-    layouts = zip((2, 4, 6, 7), estimates, strict=False)
+    layouts = zip((2, 4, 6, 7, 3, 5, 8, 1), estimates, strict=False)
     ranked = [Ranked(Layout(), _places(rows), estimate) for rows, estimate in layouts]
     found = compare(PROBLEM, ranked, Pricers(1, price), SearchOptions())
     return min(found, key=lambda c: c.cycles).text, tried
@@ -114,7 +114,7 @@ def test_other_drivers_are_not_tried_where_they_are_estimated_to_be_much_slower(
         _, tried = refined(lambda text: 1000.0, (LayoutEstimate(100, (), 16, (), other),))
         return sum("trigger" in text for text in tried)
 
-    assert (triggers(150), triggers(300)) == (1, 0)
+    assert (triggers(150), triggers(400)) == (1, 0)
 
 
 @pytest.mark.parametrize(("second", "varied"), [(1040, True), (1100, False)])
@@ -132,3 +132,14 @@ def test_estimates_are_scaled_by_what_came_of_the_best_ones() -> None:
     near = (*estimates[:3], LayoutEstimate(130, (), 16))
     _, tried = refined(lambda text: 1000.0 if "i//2" in text else 1100.0, near)
     assert any("i//7" in text for text in tried)
+
+
+def test_the_search_ends_after_some_layouts_that_are_no_better() -> None:
+    """Of eight layouts the first is the best, or the third: five after it are compiled."""
+    estimates = [LayoutEstimate(100 + n, (), 16) for n in range(8)]
+
+    def compiled(best: str) -> int:
+        _, tried = refined(lambda text: 1000.0 if best in text else 1100.0, estimates)
+        return len({text.split("iport_map")[0] for text in tried})
+
+    assert (compiled("i//2"), compiled("i//6")) == (6, 8)

@@ -203,7 +203,7 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
     then once isl has given up on others, and at the end.
     """
     found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
-    best, ratio, hard, simple = float("inf"), float("inf"), 0, 0
+    best, ratio, worse, hard, simple = float("inf"), float("inf"), 0, 0, 0
     left = list(_varied(ranked))
     while left and len(found) < search.options.layouts:
         is_last = len(found) == search.options.layouts - 1 and not simple
@@ -211,16 +211,24 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
         expected = r.estimate.cycles * max(1.0, ratio)
         if len(found) >= search.options.least and expected > search.options.cutoff * best:
             break
+        if worse >= _PATIENCE:
+            break
         search.coming(_plan_of(search, each) for each in (r, *(other for other in left if other is not r)))
         left.remove(r)
         plan = _plan_of(search, r)
         candidate = search.tried(plan)
         found.append((r, (plan, candidate)))
+        if candidate.refusal is None:
+            worse = 0 if candidate.cycles < best else worse + 1
         best = min(best, candidate.cycles)
         ratio = min(ratio, candidate.cycles / r.estimate.cycles)
         hard += _was_too_hard(candidate)
         simple += not r.digits
     return found
+
+
+_PATIENCE = 5
+"""Layouts in a row that are no better than the best one before them, after which no other one is compiled."""
 
 
 def _plan_of(search: _Search, ranked: Ranked) -> Plan:
@@ -319,7 +327,7 @@ def _worth_trying(
             yield other, change
 
 
-_MUCH_SLOWER = 2
+_MUCH_SLOWER = 3.5
 """Times the estimate at which it is not tried to let streams drive otherwise: estimates err by less."""
 
 
