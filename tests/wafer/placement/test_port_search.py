@@ -109,15 +109,7 @@ def test_a_port_whose_traffic_takes_longer_than_the_plan_is_not_tried() -> None:
     assert not any(WEST_IN in text for text in tried)
 
 
-def test_other_drivers_are_not_tried_where_they_are_estimated_to_be_much_slower() -> None:
-    def triggers(other: float) -> int:
-        _, tried = refined(lambda text: 1000.0, (LayoutEstimate(100, (), 16, (), other),))
-        return sum("trigger" in text for text in tried)
-
-    assert (triggers(150), triggers(400)) == (1, 0)
-
-
-@pytest.mark.parametrize(("second", "varied"), [(1040, True), (1100, False)])
+@pytest.mark.parametrize(("second", "varied"), [(1100, True), (1200, False)])
 def test_ports_of_a_second_layout_are_varied_where_it_is_about_as_good(second: int, varied: bool) -> None:
     estimates = (LayoutEstimate(100, (), 16), LayoutEstimate(101, (), 16))
     _, tried = refined(lambda text: second if "i//4" in text else 1000.0, estimates)

@@ -17,8 +17,6 @@ from polyloom.ir.program import Program
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
 from polyloom.wafer.mapping.reader import read_mapping
-from polyloom.wafer.placement.coordinates import Place
-from polyloom.wafer.placement.cost.estimate import LayoutEstimate
 from polyloom.wafer.placement.plan import (
     Change,
     Plan,
@@ -118,7 +116,7 @@ def priced(program: Program, wanted: Wanted, pricer: Pricer) -> Candidate:
 @dataclass(frozen=True, eq=False)
 class _Search:
     """``seen``: what came of each mapping that was compiled, by its text; ``ahead``: of those that may be
-    asked for next, by text and effort; ``estimates``: of the layouts that were compiled.
+    asked for next, by text and effort.
     """
 
     problem: Problem
@@ -126,7 +124,6 @@ class _Search:
     options: SearchOptions
     seen: dict[str, Candidate] = field(default_factory=dict)
     ahead: dict[Wanted, Candidate] = field(default_factory=dict)
-    estimates: dict[tuple[Place, ...], LayoutEstimate] = field(default_factory=dict)
 
     def coming(self, plans: Iterable[Plan], effort: int = 1) -> None:
         """Compile the first of these plans together, where several are compiled at a time."""
@@ -233,7 +230,6 @@ _PATIENCE = 5
 
 def _plan_of(search: _Search, ranked: Ranked) -> Plan:
     """Return a layout with default ports."""
-    search.estimates[ranked.places] = ranked.estimate
     rectangle = rectangle_of(search.problem, ranked.places)
     return first_plan(search.problem, rectangle, ranked.places, ranked.estimate.waits)
 
@@ -288,8 +284,8 @@ def _legal_ports(search: _Search, plans: Sequence[Plan]) -> list[tuple[Plan, Can
     return []
 
 
-_CLOSE = 1.05
-"""Of the best layout's cycles, those of another one whose ports are varied, too: they save alike in both."""
+_CLOSE = 1.15
+"""Of the best layout's cycles, those of another one whose ports are varied, too: they save at most that."""
 
 
 def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
@@ -301,7 +297,7 @@ def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
     lost: set[Change] = set()
     while True:
         best: tuple[float, Plan | None] = (_WORTH * candidate.cycles, None)
-        changes = dict(_worth_trying(search, plan, candidate, lost))
+        changes = dict(_worth_trying(search.problem, plan, candidate, lost))
         for other in search.in_turn(changes, candidate.effort):
             if search.is_full():
                 return
@@ -316,19 +312,12 @@ def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
 
 
 def _worth_trying(
-    search: _Search, plan: Plan, candidate: Candidate, lost: Container[Change]
+    problem: Problem, plan: Plan, candidate: Candidate, lost: Container[Change]
 ) -> Iterator[tuple[Plan, Change]]:
-    estimate = search.estimates[plan.places]
-    for other in distinct_neighbours(search.problem, plan):
+    for other in distinct_neighbours(problem, plan):
         change = changed(plan, other)
-        slower = other.waits != plan.waits and estimate.other > _MUCH_SLOWER * estimate.cycles
-        dropped = slower or change in lost
-        if not dropped and traffic_cycles(search.problem, other, change) < candidate.cycles:
+        if change not in lost and traffic_cycles(problem, other, change) < candidate.cycles:
             yield other, change
-
-
-_MUCH_SLOWER = 3.5
-"""Times the estimate at which it is not tried to let streams drive otherwise: estimates err by less."""
 
 
 _WORTH = 0.99

@@ -7,7 +7,7 @@ arrive, what is sent and the memory. The compiled code of the best few is priced
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from polyloom.ir.host import Buffer, View
@@ -29,15 +29,13 @@ from polyloom.wafer.placement.cost.results import Reader, move_cycles, result_cy
 class LayoutEstimate:
     """``memory``: the local arrays of a PE in bytes, by tensor; ``pes``: size of the rectangle.
 
-    ``waits``: the statements whose streams are best stored first; ``other``: cycles where it is decided
-    otherwise what drives statements.
+    ``waits``: the statements whose streams are best stored first.
     """
 
     cycles: float
     memory: tuple[tuple[str, int], ...]
     pes: int
     waits: tuple[str, ...] = ()
-    other: float = 0.0
 
     @property
     def bytes(self) -> int:
@@ -124,8 +122,7 @@ class LayoutEstimator:
             there = Reader(statements[reader], access, places[reader], parts[reader].box)
             results += move_cycles(statements[writer], places[writer], parts[writer].box, there, self.machine)
         estimates = [self._estimate(places, parts, chosen, results) for chosen in dict.fromkeys(((), waits))]
-        best = min(estimates, key=lambda each: (each.bytes > self.machine.memory_bytes, each.cycles))
-        return replace(best, other=next((e.cycles for e in estimates if e is not best), best.cycles))
+        return min(estimates, key=lambda each: (each.bytes > self.machine.memory_bytes, each.cycles))
 
     def _part(self, number: int, place: Place) -> _Part:
         if (number, place) not in self._parts:
