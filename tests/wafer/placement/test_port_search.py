@@ -12,6 +12,7 @@ from polyloom.ir.host import Index
 from polyloom.ir.program import Program
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.reader import read_given
+from polyloom.wafer.placement import candidates
 from polyloom.wafer.placement.boxes import Movement
 from polyloom.wafer.placement.candidates import Candidate, Pricers, SearchOptions, Wanted, compare
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile
@@ -126,8 +127,9 @@ def test_estimates_are_scaled_by_what_came_of_the_best_ones() -> None:
     assert any("i//7" in text for text in tried)
 
 
-def test_the_search_ends_after_some_layouts_that_are_no_better() -> None:
+def test_the_search_ends_after_some_layouts_that_are_no_better(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of eight layouts the first is the best, or the third: five after it are compiled."""
+    monkeypatch.setattr(candidates, "_PATIENCE", 5)
     estimates = [LayoutEstimate(100 + n, (), 16) for n in range(8)]
 
     def compiled(best: str) -> int:

@@ -224,7 +224,7 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
     return found
 
 
-_PATIENCE = 5
+_PATIENCE = 8
 """Layouts in a row that are no better than the best one before them, after which no other one is compiled."""
 
 
