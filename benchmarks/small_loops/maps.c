@@ -58,3 +58,15 @@ void long_expression(int n, REAL a[n], REAL b[n], REAL c[n], REAL d[n])
   for (int i = 0; i < n; i++)
     d[i] = (a[i] + b[i]) * (a[i] - c[i]) + b[i] * c[i] * (d[i] + a[i]) - d[i] * b[i];
 }
+
+void scaled_up(int m, REAL A[m][m], REAL B[m / 2 + 2][m / 2 + 2])
+{
+  for (int y = 0; y < m; y++)
+    for (int x = 0; x < m; x++) {
+      int top = y / 2, left = x / 2;
+      REAL down = (REAL)0.5 * (y % 2), across = (REAL)0.5 * (x % 2);
+      REAL upper = (1 - across) * B[top][left] + across * B[top][left + 1];
+      REAL lower = (1 - across) * B[top + 1][left] + across * B[top + 1][left + 1];
+      A[y][x] = (1 - down) * upper + down * lower;
+    }
+}
