@@ -69,8 +69,8 @@ MUTANTS = [
     ),
     Mutant(
         "scop/preparation/forward_substitution",
-        "and all(read.array not in written for read in giving.reads)",
-        "",
+        "write.target.array == read.array and not _are_apart(giving, read, write, entries)",
+        "False",
         Probe("c_probes.evaluated", ("named_and_overwritten",)),
     ),
     Mutant(

@@ -147,7 +147,9 @@ def _with_rows(found: Transformation, scop: Scop, mode: ReductionMode, strict: b
     """Give a program with wavefronts a form in tiles, or with the loops of the source."""
     plans = () if found.planned is None else found.planned[1]
     has_waves = any(Part.WAVEFRONT in row for row in parts(plans).values())
-    if has_waves or any(map(goes_diagonally, plans)):
+    with at_most(_PARALLEL, f"which loops of `{scop.name}` go diagonally"):
+        may_be_tiled = has_waves or any(map(goes_diagonally, plans))
+    if may_be_tiled:
         rows = _by_processors(scop, mode, strict, tiled=True)
         if rows is not None and has_shared_loops(rows):
             return replace(found, program=replace(found.program, in_rows=rows))
