@@ -117,16 +117,6 @@ def test_ports_of_a_second_layout_are_varied_where_it_is_about_as_good(second: i
     assert (sum("i//4" in text for text in tried) > 1) == varied
 
 
-def test_estimates_are_scaled_by_what_came_of_the_best_ones() -> None:
-    """All take ten times their estimates: the fourth is as far behind the first as it is estimated to be."""
-    estimates = tuple(LayoutEstimate(cycles, (), 16) for cycles in (100, 110, 120, 200))
-    _, tried = refined(lambda text: 1000.0 if "i//2" in text else 1100.0, estimates)
-    assert not any("i//7" in text for text in tried)
-    near = (*estimates[:3], LayoutEstimate(130, (), 16))
-    _, tried = refined(lambda text: 1000.0 if "i//2" in text else 1100.0, near)
-    assert any("i//7" in text for text in tried)
-
-
 def test_the_search_ends_after_some_layouts_that_are_no_better(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of eight layouts the first is the best, or the third: five after it are compiled."""
     monkeypatch.setattr(candidates, "_PATIENCE", 5)

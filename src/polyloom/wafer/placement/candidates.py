@@ -194,19 +194,16 @@ def by_placement(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
 def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tuple[Plan, Candidate]]]:
     """Compile the best layouts with default ports, until the estimates of those that are left are too high.
 
-    ``ratio``: the least of compiled to estimated cycles so far: those that are left will not do much better.
-
     Among them are some with at most one class on an axis, whose sets isl can compute: they are tried now and
     then once isl has given up on others, and at the end.
     """
     found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
-    best, ratio, worse, hard, simple = float("inf"), float("inf"), 0, 0, 0
+    best, worse, hard, simple = float("inf"), 0, 0, 0
     left = list(_varied(ranked))
     while left and len(found) < search.options.layouts:
         is_last = len(found) == search.options.layouts - 1 and not simple
         r = _next(left, simple=is_last or hard > 1 + 2 * simple)
-        expected = r.estimate.cycles * max(1.0, ratio)
-        if len(found) >= search.options.least and expected > search.options.cutoff * best:
+        if len(found) >= search.options.least and r.estimate.cycles > search.options.cutoff * best:
             break
         if worse >= _PATIENCE:
             break
@@ -218,7 +215,6 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
         if candidate.refusal is None:
             worse = 0 if candidate.cycles < best else worse + 1
         best = min(best, candidate.cycles)
-        ratio = min(ratio, candidate.cycles / r.estimate.cycles)
         hard += _was_too_hard(candidate)
         simple += not r.digits
     return found
