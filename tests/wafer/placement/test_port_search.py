@@ -12,7 +12,6 @@ from polyloom.ir.host import Index
 from polyloom.ir.program import Program
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.reader import read_given
-from polyloom.wafer.placement import candidates
 from polyloom.wafer.placement.boxes import Movement
 from polyloom.wafer.placement.candidates import Candidate, Pricers, SearchOptions, Wanted, compare
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile
@@ -115,15 +114,3 @@ def test_ports_of_a_second_layout_are_varied_where_it_is_about_as_good(second: i
     estimates = (LayoutEstimate(100, (), 16), LayoutEstimate(101, (), 16))
     _, tried = refined(lambda text: second if "i//4" in text else 1000.0, estimates)
     assert (sum("i//4" in text for text in tried) > 1) == varied
-
-
-def test_the_search_ends_after_some_layouts_that_are_no_better(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of eight layouts the first is the best, or the third: five after it are compiled."""
-    monkeypatch.setattr(candidates, "_PATIENCE", 5)
-    estimates = [LayoutEstimate(100 + n, (), 16) for n in range(8)]
-
-    def compiled(best: str) -> int:
-        _, tried = refined(lambda text: 1000.0 if best in text else 1100.0, estimates)
-        return len({text.split("iport_map")[0] for text in tried})
-
-    assert (compiled("i//2"), compiled("i//6")) == (6, 8)

@@ -198,30 +198,22 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
     then once isl has given up on others, and at the end.
     """
     found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
-    best, worse, hard, simple = float("inf"), 0, 0, 0
+    best, hard, simple = float("inf"), 0, 0
     left = list(_varied(ranked))
     while left and len(found) < search.options.layouts:
         is_last = len(found) == search.options.layouts - 1 and not simple
         r = _next(left, simple=is_last or hard > 1 + 2 * simple)
         if len(found) >= search.options.least and r.estimate.cycles > search.options.cutoff * best:
             break
-        if worse >= _PATIENCE:
-            break
         search.coming(_plan_of(search, each) for each in (r, *(other for other in left if other is not r)))
         left.remove(r)
         plan = _plan_of(search, r)
         candidate = search.tried(plan)
         found.append((r, (plan, candidate)))
-        if candidate.refusal is None:
-            worse = 0 if candidate.cycles < best else worse + 1
         best = min(best, candidate.cycles)
         hard += _was_too_hard(candidate)
         simple += not r.digits
     return found
-
-
-_PATIENCE = 8
-"""Layouts in a row that are no better than the best one before them, after which no other one is compiled."""
 
 
 def _plan_of(search: _Search, ranked: Ranked) -> Plan:
