@@ -31,9 +31,9 @@ logging.getLogger("polyloom.mdh.lowering.asked").setLevel(logging.ERROR)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Put cases off before those are chosen that run, and order the rest afterwards."""
-    put_off(items)
+    put_off(items, turn=int(config.getoption("--hypothesis-seed") or 0))
     yield
     _stand_together(items)
 

@@ -1,4 +1,4 @@
-"""Samples of many cases that are alike: `make test` takes some of each kind, CI all of them."""
+"""Samples of many cases alike: some of each kind in `make test`, more in CI, all in `make test-slow`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ AT_MOST = 6
 """So many cases of one test are in `make test`."""
 
 
-def put_off(items: Iterable[pytest.Item]) -> None:
-    """Let a few cases of each test run at once, spread from the first to the last, and the others later."""
+def put_off(items: Iterable[pytest.Item], turn: int) -> None:
+    """Let a few cases of each test run at once, spread from the first to the last, and the others later.
+
+    ``turn``: a number that says which half of the others runs in CI.
+    """
     cases: dict[tuple[object, str], list[pytest.Item]] = {}
     for item in items:
         if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
@@ -25,8 +28,9 @@ def put_off(items: Iterable[pytest.Item]) -> None:
     for alike in cases.values():
         step = max(1.0, (len(alike) - 1) / (AT_MOST - 1))
         now = {round(k * step) for k in range(AT_MOST)}
-        for item in (item for k, item in enumerate(alike) if k not in now):
-            for mark in LATER:
+        others = (item for k, item in enumerate(alike) if k not in now)
+        for k, item in enumerate(others):
+            for mark in LATER if k % 2 == turn % 2 else LATER[:1]:
                 item.add_marker(mark)
 
 
