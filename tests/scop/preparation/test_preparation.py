@@ -13,6 +13,7 @@ from polyloom.ir.host import MdHom, Role
 from polyloom.polyhedra.loops.tree import leaves_in
 from polyloom.scop.preparation.branches import joined
 from polyloom.scop.preparation.choices import with_choices_made
+from polyloom.scop.preparation.coordinates import over_written
 from polyloom.scop.preparation.forward_substitution import substituted
 
 SIGNS = """
@@ -188,6 +189,13 @@ def test_a_value_that_costs_much_is_computed_once() -> None:
     twice = source.replace("y[i] +=", "y[j] -= b; y[i] +=")
     dear = twice.replace("a * 3 + w[i]", "(a / 3 + w[i] / 5) / 7 % 11 / 2")
     assert [len(substituted(joined(read(text))).statements) for text in (source, twice, dear)] == [1, 2, 3]
+
+
+def test_a_statement_without_loops_keeps_its_coordinates() -> None:
+    source = "void f(int n, double a[n][n]) { a[0][0] = 1; for (int i = 0; i < n; i++) a[i][i] = 2; }"
+    before, after = (form(read(source)).statements for form in (lambda s: s, over_written))
+    assert [s.name for s in before] == [s.name for s in after]
+    assert before[0].domain.is_equal(after[0].domain)
 
 
 BETWEEN = """

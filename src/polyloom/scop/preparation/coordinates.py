@@ -60,7 +60,7 @@ def _coordinates(statement: ScopStatement) -> tuple[Row, ...] | None:
     units = [tuple(int(i == k) for i in range(size)) for k in range(size)]
     written = _rows(statement, [statement.target])
     own = [read for read in statement.reads if read.array == statement.target.array]
-    if all(row in units for row in written):
+    if not size or all(row in units for row in written):
         return None
     rows: list[Row] = []
     for row in (*written, *_rows(statement, own), *units):
