@@ -207,3 +207,18 @@ def walk(expression: Expression) -> Iterator_[Expression]:
         part = waiting.pop()
         yield part
         waiting += reversed(children(part))
+
+
+def instructions(expression: Expression) -> float:
+    """Return about how many instructions an expression takes on a CPU, reads not counted; an estimate."""
+    return sum(map(_instructions, walk(expression)))
+
+
+def _instructions(part: Expression) -> float:
+    match part:
+        case Unary(op=op):
+            return op.instructions
+        case Binary(op=op):
+            return op.instructions
+        case _:
+            return 1.0 if children(part) else 0.0

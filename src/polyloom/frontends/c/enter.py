@@ -13,7 +13,7 @@ from polyloom.frontends.c.integers.affine import affine, constant_of, fits_in
 from polyloom.frontends.c.integers.enumerations import enumerate_members
 from polyloom.frontends.c.integers.extents import extent_of
 from polyloom.frontends.c.integers.from_isl import expression_of
-from polyloom.frontends.c.scope.declarations import type_of_name
+from polyloom.frontends.c.scope.declarations import elements_are_const, type_of_name
 from polyloom.frontends.c.scope.initial_values import initial
 from polyloom.frontends.c.scope.names import Defined, Known, Scope, TypeName, Unusable, Variable
 from polyloom.frontends.c.scope.parameters import new_parameter
@@ -102,7 +102,7 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin) -> None:
     ctype = type_of_name(node, state, extent_of)
     if node.name is None:
         return
-    constant = "const" in (node.quals or []) or _points_to_const(node.type)
+    constant = "const" in (node.quals or []) or elements_are_const(node.type, pointed=True)
     hidden = origin is Origin.GLOBAL and node.name in state.inner_names
     name = state.fresh(f"{node.name}_global" if hidden else node.name)
     variable = Variable(node.name, name, ctype, origin, constant, state.span(node))
@@ -188,13 +188,6 @@ def _first_value(node: c_ast.Decl, ctype: Scalar, state: State) -> int | None:
         return None
     low, high = value_range(ctype.element)
     return value if value is not None and low <= value <= high else None
-
-
-def _points_to_const(node: c_ast.Node) -> bool:
-    """Whether the elements that a declaration describes are ``const``."""
-    while isinstance(node, (c_ast.PtrDecl, c_ast.ArrayDecl)):
-        node = node.type
-    return isinstance(node, c_ast.TypeDecl) and "const" in (node.quals or [])
 
 
 def _forget_written(region: Region, state: State) -> None:

@@ -302,17 +302,20 @@ def _chosen_extreme(name: str, family: str, kind: _Kind) -> str:
     return _in_hardware(name, kind, kind.chosen(f"a {sign} b", "a", "b"), has, own)
 
 
-def _in_hardware(name: str, kind: _Kind, plain: str, has: str, own: str) -> str:
+def _in_hardware(
+    name: str, kind: _Kind, plain: str, has: str, own: str, *, given: str = "", before: str = ""
+) -> str:
     """Return a function of two vectors: an instruction of x86 where it ``has`` it.
 
-    Compilers of C make a comparison and a choice of it. gcc's functions of 512 bits are others than clang's,
-    which knows those of integers by no name.
+    Compilers of C make a comparison and a choice of it, or take elements one by one. gcc's functions of 512
+    bits are others than clang's, which knows those of integers by no name. ``given``: the arguments where
+    there are others; ``before``: lines before the instruction.
     """
-    head = f"static inline {kind} {name}({kind} a, {kind} b)\n{{\n"
+    head = f"static inline {kind} {name}({given or f'{kind} a, {kind} b'})\n{{\n"
     if not has:
         return f"{head}    return {plain};\n}}\n"
     return (
-        f"{head}#if defined {has}\n    return ({kind})__builtin_ia32_{own};\n"
+        f"{head}#if defined {has}\n{before}    return ({kind})__builtin_ia32_{own};\n"
         f"#else\n    return {plain};\n#endif\n}}\n"
     )
 
@@ -329,21 +332,19 @@ def _widened(name: str, source: ElementType, kind: _Kind) -> str:
     plain = "a"
     for element in (*between, kind.element):
         plain = dialect.convert.format(kind=dialect.type(element, width), value=plain)
-    head = f"static inline {kind} {name}({given} a)\n{{\n"
     has, bits = {16: ("__SSE4_1__", 128), 32: ("__AVX2__", 256)}.get(width * kind.element.size, ("", 0))
     instruction = _widening(source, kind.element, bits)
     size = width * source.size
     if not instruction or size not in (4, 8, 16):
-        return f"{head}    return {plain};\n}}\n"
+        return _in_hardware(name, kind, plain, "", "", given=f"{given} a")
     part = "char" if source.size == 1 else dialect.type(SIGNED[source.size])
-    lines = [f"    typedef {part} wide __attribute__((vector_size(16)));"]
-    whole = "(wide)a"
+    before, whole = f"    typedef {part} wide __attribute__((vector_size(16)));\n", "(wide)a"
     if size < 16:
         low = dialect.type(SIGNED[size])
-        lines.append(f"    typedef {low} parts __attribute__((vector_size(16)));")
+        before += f"    typedef {low} parts __attribute__((vector_size(16)));\n"
         whole = f"(wide)(parts){{({low})a}}"
-    own = "\n".join([*lines, f"    return ({kind})__builtin_ia32_{instruction}({whole});"])
-    return f"{head}#if defined {has} && !defined __clang__\n{own}\n#else\n    return {plain};\n#endif\n}}\n"
+    own, has = f"{instruction}({whole})", f"{has} && !defined __clang__"
+    return _in_hardware(name, kind, plain, has, own, given=f"{given} a", before=before)
 
 
 def _widening(source: ElementType, element: ElementType, bits: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import islpy as isl
 
@@ -61,7 +62,7 @@ class Frame:
         """The iterators as integer expressions."""
         return tuple(Name(name) for name in self.names)
 
-    @property
+    @cached_property
     def counted(self) -> bool:
         """Whether no iterator is ever below zero."""
         positive = isl.Set.nat_universe(self.points.get_space())

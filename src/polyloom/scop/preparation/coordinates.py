@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import reduce
 
 import islpy as isl
 
 from polyloom.ir.expressions import Iterator, walk
 from polyloom.ir.naming import fresh
+from polyloom.polyhedra.lattice import column_echelon
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement
 from polyloom.scop.schedule.access_order import subscripts
@@ -82,18 +82,8 @@ def _rows(statement: ScopStatement, accesses: Iterable[ScopAccess]) -> list[Row]
 
 def _is_unimodular(rows: Sequence[Row]) -> bool:
     """Whether a matrix has an inverse in integers: its determinant is 1 or -1."""
-    matrix = [[Fraction(c) for c in row] for row in rows]
-    determinant = Fraction(1)
-    for k in range(len(matrix)):
-        pivot = next((r for r in range(k, len(matrix)) if matrix[r][k]), None)
-        if pivot is None:
-            return False
-        matrix[k], matrix[pivot] = matrix[pivot], matrix[k]
-        determinant *= matrix[k][k]
-        for r in range(k + 1, len(matrix)):
-            factor = matrix[r][k] / matrix[k][k]
-            matrix[r] = [a - factor * b for a, b in zip(matrix[r], matrix[k], strict=True)]
-    return abs(determinant) == 1
+    form = column_echelon(tuple(rows), len(rows)).form
+    return all(form[k][k] == 1 for k in range(len(rows)))
 
 
 def _move(statement: ScopStatement, rows: Sequence[Row]) -> isl.Map:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyloom.ir.expressions import Binary, Compare, Convert, Expression, Read, Select, Unary, walk
+from polyloom.ir.expressions import Convert, Expression, Read, instructions, walk
 from polyloom.ir.rebuild import rebuilt
 from polyloom.scop.dependence.nesting import Entries, schedules
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
@@ -60,22 +60,8 @@ def _without_value_of(scop: Scop, giving: ScopStatement, entries: dict[str, Entr
 
 def _is_cheap(value: Expression, counts: list[int]) -> bool:
     """Whether a value that each user needs that many times may be computed again."""
-    instructions = sum(map(_instructions, walk(value)))
-    return (len(counts) - 1) * instructions <= MOST_INSTRUCTIONS and (
-        (sum(counts) - 1) * instructions <= LONGEST_TEXT
-    )
-
-
-def _instructions(part: Expression) -> float:
-    match part:
-        case Unary(op=op):
-            return op.instructions
-        case Binary(op=op):
-            return op.instructions
-        case Compare() | Select() | Convert():
-            return 1
-        case _:
-            return 0
+    each = instructions(value)
+    return (len(counts) - 1) * each <= MOST_INSTRUCTIONS and (sum(counts) - 1) * each <= LONGEST_TEXT
 
 
 def _uses(statement: ScopStatement, array: str) -> bool:

@@ -93,3 +93,11 @@ def _record(node: c_ast.Struct | c_ast.Union, state: State, extents: Extents | N
     if name:
         state.scope.records[name] = record
     return record
+
+
+def elements_are_const(kind: c_ast.Node | None, *, pointed: bool) -> bool:
+    """Whether a declared type is of elements that are ``const``; ``pointed``: also those behind pointers."""
+    around = (c_ast.PtrDecl, c_ast.ArrayDecl) if pointed else (c_ast.ArrayDecl,)
+    while isinstance(kind, around):
+        kind = kind.type
+    return isinstance(kind, c_ast.TypeDecl) and "const" in (kind.quals or [])

@@ -12,7 +12,7 @@ from polyloom.frontends.c.expressions.memory import place_of
 from polyloom.frontends.c.expressions.values import call, combined, read, value
 from polyloom.frontends.c.integers.enumerations import enumerate_members
 from polyloom.frontends.c.integers.extents import extent_of
-from polyloom.frontends.c.scope.declarations import type_of_name
+from polyloom.frontends.c.scope.declarations import elements_are_const, type_of_name
 from polyloom.frontends.c.scope.drafts import Stops
 from polyloom.frontends.c.scope.names import Known, Place, TypeName, Variable
 from polyloom.frontends.c.scope.state import Mode, State
@@ -159,7 +159,8 @@ def declare(node: c_ast.Node, state: State) -> None:
     assert isinstance(node, c_ast.Decl)
     if node.name is None:
         return
-    if "static" in (node.storage or []) and not (node.init is not None and _is_constant(node.type)):
+    is_table = node.init is not None and elements_are_const(node.type, pointed=False)
+    if "static" in (node.storage or []) and not is_table:
         refuse(
             "c-static",
             f"`{node.name}` is a static variable inside a SCoP, which keeps its value from call to call",
@@ -183,12 +184,6 @@ def declare(node: c_ast.Node, state: State) -> None:
     state.scope.names[node.name] = variable
     if initial is not None:
         begin(place_of(variable), *initial, node, state)
-
-
-def _is_constant(kind: c_ast.Node) -> bool:
-    while isinstance(kind, c_ast.ArrayDecl):
-        kind = kind.type
-    return isinstance(kind, c_ast.TypeDecl) and "const" in kind.quals
 
 
 def _initial(variable: Variable, node: c_ast.Node, state: State) -> tuple[Expression, Known | None]:

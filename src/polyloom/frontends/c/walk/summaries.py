@@ -16,7 +16,7 @@ from polyloom.frontends.c.expressions.lvalues import is_pointer, place
 from polyloom.frontends.c.expressions.memory import accessed
 from polyloom.frontends.c.expressions.values import value
 from polyloom.frontends.c.integers.relations import positions, reference, without
-from polyloom.frontends.c.scope.declarations import type_of_name
+from polyloom.frontends.c.scope.declarations import elements_are_const, type_of_name
 from polyloom.frontends.c.scope.drafts import Access, Draft, Touched
 from polyloom.frontends.c.scope.names import Address, Defined, Place
 from polyloom.frontends.c.scope.state import Mode, Result, State
@@ -52,10 +52,8 @@ def _from_prototype(found: Defined | None, node: c_ast.FuncCall, state: State) -
 
 
 def _is_const(parameter: c_ast.Node) -> bool:
-    node = parameter.type if isinstance(parameter, (c_ast.Decl, c_ast.Typename)) else None
-    while isinstance(node, (c_ast.PtrDecl, c_ast.ArrayDecl)):
-        node = node.type
-    return isinstance(node, c_ast.TypeDecl) and "const" in (node.quals or [])
+    kind = parameter.type if isinstance(parameter, (c_ast.Decl, c_ast.Typename)) else None
+    return elements_are_const(kind, pointed=True)
 
 
 def _touch(argument: c_ast.Node, state: State, *, constant: bool) -> None:

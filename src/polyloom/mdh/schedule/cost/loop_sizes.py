@@ -7,7 +7,7 @@ from functools import cached_property
 from math import ceil, prod
 from typing import Any
 
-from polyloom.ir.expressions import Binary, BinaryOp, Expression, Unary, children, walk
+from polyloom.ir.expressions import Binary, BinaryOp, Expression, instructions, walk
 from polyloom.ir.host import MdHom, Order
 from polyloom.mdh.schedule.addresses import Access, Buffers, access_of, inner_reads
 from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
@@ -54,11 +54,13 @@ class Reads:
     def work(self) -> Work:
         """What is computed at a point."""
         combiner = next((o.combiner for o in self.hom.combine if o.order is Order.POINTWISE), None)
-        terms = sum(map(_operations, self.hom.terms))
+        terms = sum(map(instructions, self.hom.terms))
         if combiner is None:
             return Work(terms)
         is_fused = len(self.hom.terms) == 1 and _is_product(self.hom.terms[0])
-        return Work(terms, sum(map(_operations, combiner.results)), is_fused and _is_sum(combiner.results[0]))
+        return Work(
+            terms, sum(map(instructions, combiner.results)), is_fused and _is_sum(combiner.results[0])
+        )
 
     def guarded(self, extents: Sizes) -> Guarded:
         """Return the points under the conditions; ``extents``: per dimension, as if all were known."""
@@ -240,21 +242,6 @@ class LoopSizes:
             sizes[d] = min(sizes[d], inner)
             found.append(tuple(sizes))
         return tuple(found)
-
-
-def _operations(expression: Expression) -> float:
-    """Return about how many instructions an expression takes, reads not counted."""
-    return sum(_cost(part) for part in walk(expression))
-
-
-def _cost(part: Expression) -> float:
-    match part:
-        case Unary(op=op):
-            return op.instructions
-        case Binary(op=op):
-            return op.instructions
-        case _:
-            return 1.0 if children(part) else 0.0
 
 
 def likely(extent: IntExpression) -> int:
