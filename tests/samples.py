@@ -1,4 +1,4 @@
-"""Samples of many cases alike: some of each kind in `make test`, more in CI, all in `make test-slow`."""
+"""Samples of many cases alike: some in `make test`, more and each time others in CI, all in `make test-slow`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ LATER = (pytest.mark.slow, pytest.mark.ci)
 AT_MOST = 6
 """So many cases of one test are in `make test`."""
 
+TURNS = 4
+"""Of the other cases, each run of CI takes one in so many; all have had their turn after as many runs."""
+
 
 def put_off(items: Iterable[pytest.Item], turn: int) -> None:
     """Let a few cases of each test run at once, spread from the first to the last, and the others later.
 
-    ``turn``: a number that says which half of the others runs in CI.
+    ``turn``: a number that says which share of the others runs in CI: one in `TURNS`.
     """
     cases: dict[tuple[object, str], list[pytest.Item]] = {}
     for item in items:
@@ -30,7 +33,7 @@ def put_off(items: Iterable[pytest.Item], turn: int) -> None:
         now = {round(k * step) for k in range(AT_MOST)}
         others = (item for k, item in enumerate(alike) if k not in now)
         for k, item in enumerate(others):
-            for mark in LATER if k % 2 == turn % 2 else LATER[:1]:
+            for mark in LATER if k % TURNS == turn % TURNS else LATER[:1]:
                 item.add_marker(mark)
 
 

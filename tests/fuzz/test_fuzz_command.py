@@ -23,14 +23,14 @@ def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("kind", "count"),
     [
-        ("c", 40),
-        ("native", 10),
-        ("native-homs", 10),
+        ("c", 12),
+        ("native", 3),
+        ("native-homs", 5),
         ("lair", 4),
         ("models", 20),
-        ("graphs", 10),
+        ("graphs", 4),
         ("files", 40),
-        ("csl", 100),
+        ("csl", 50),
         ("bent-models", 40),
     ],
 )
