@@ -48,3 +48,18 @@ def test_what_is_assumed_is_checked(name: str, mode: ReductionMode) -> None:
 
 def inputs(program, shape):  # type: ignore[no-untyped-def]
     return {b.name: np.zeros(shape) for b in program.buffers if b.role.name in ("INPUT", "UPDATED")}
+
+
+def test_what_wraps_on_the_way_to_a_subscript_asks_nothing_of_the_sizes() -> None:
+    """In C ``y + (size_t)-1`` is ``y - 1``: nothing is taken for granted of ``dy`` or of the sizes."""
+    text = """#include <stddef.h>
+    void f(size_t h, size_t w, double a[h * w], double b[h * w]) {
+      for (size_t y = 1; y + 1 < h; y++)
+        for (size_t x = 1; x + 1 < w; x++)
+          for (int dy = -1; dy <= 1; dy++)
+            b[y * w + x] += a[(y + dy) * w + (x + dy)];
+    }"""
+    (scop,) = read_c(Source("f.c", text))
+    program = host_program(scop).program
+    found = evaluate_host(program, {"h": 20, "w": 30}, {"a": np.ones((20, 30)), "b": np.ones((19, 30))})
+    assert found["b"][1, 1] == 4

@@ -10,7 +10,7 @@ from pycparser import c_ast
 from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.expressions.constant_places import integer_at, pointer_at
 from polyloom.frontends.c.expressions.memory import decayed, member, moved, place_of
-from polyloom.frontends.c.integers.affine import affine
+from polyloom.frontends.c.integers.affine import subscript_value
 from polyloom.frontends.c.integers.extents import extent_of
 from polyloom.frontends.c.scope.conversions import (
     negated,
@@ -44,7 +44,7 @@ def index(node: c_ast.Node, state: State) -> Index:
     """Return a subscript, affine or not."""
     try:
         with state.plain_arithmetic():
-            found = affine(node, state)
+            found = subscript_value(node, state)
     except NotAffine as fault:
         return Index(None, state.above.value(node, state), fault.reason, fault.span)
     return Index(found, state.above.value(node, state))

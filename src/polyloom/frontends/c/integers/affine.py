@@ -1,13 +1,14 @@
 """Integer expressions of C as quasi-affine functions of iterators and parameters.
 
 Signed arithmetic is taken not to overflow, as C demands. Arithmetic in unsigned types is taken as it is only
-where it provably does not wrap. Division and remainder truncate towards zero. Source: ISO C99, 6.5.
+where its result provably does not wrap: sums, differences and multiples on the way to it may. Division and
+remainder truncate towards zero. Source: ISO C99, 6.5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 from pycparser import c_ast
@@ -30,10 +31,14 @@ INT32 = ElementType.INT32
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """A value, with its type in C."""
+    """A value, with its type in C.
+
+    ``wraps``: C's value is this one modulo 2 to the number of the unsigned type's bits, which may be another.
+    """
 
     value: isl.PwAff
     type: ElementType
+    wraps: bool = False
 
 
 def affine(node: c_ast.Node, state: State) -> isl.PwAff:
@@ -43,6 +48,20 @@ def affine(node: c_ast.Node, state: State) -> isl.PwAff:
 
 def typed(node: c_ast.Node, state: State) -> Affine:
     """Return the value of an expression and its type. Errors: ``NotAffine``."""
+    return _unwrapped(_typed(node, state), node, state)
+
+
+def subscript_value(node: c_ast.Node, state: State) -> isl.PwAff:
+    """Return the value of a subscript: in 64 bits it is inside of its array only where it did not wrap.
+
+    Errors: ``NotAffine``.
+    """
+    found = _typed(node, state)
+    return (found if found.type.size >= _WIDE else _unwrapped(found, node, state)).value
+
+
+def _typed(node: c_ast.Node, state: State) -> Affine:
+    """Return the value of an expression, which may have wrapped. Errors: ``NotAffine``."""
     match node:
         case c_ast.Constant():
             value, element = integer_literal(node, state)
@@ -138,10 +157,10 @@ def _unary(node: c_ast.UnaryOp, state: State) -> Affine:
         case "!":
             return _truth(holds(node, state))
         case "+" | "-":
-            inner = typed(node.expr, state)
+            inner = _typed(node.expr, state)
             element = promoted(inner.type)
             value = inner.value.neg() if node.op == "-" else inner.value
-            return _checked(Affine(value, element), node, state)
+            return _wrapping(Affine(value, element), state)
         case "sizeof":
             return _size(node, state)
         case "*":
@@ -174,12 +193,25 @@ def _binary(node: c_ast.BinaryOp, state: State) -> Affine:
         return _truth(holds(node, state))
     if node.op in ("<<", ">>", "&") and state.mode is Mode.TEXT:
         raise NotAffine(state.span(node), f"`{node.op}` is no affine operation in pet's sense")
-    left, right = typed(node.left, state), typed(node.right, state)
-    element = common(left.type, right.type) if node.op not in ("<<", ">>") else promoted(left.type)
-    if node.op not in ("<<", ">>"):
-        check_conversion(left, element, node.left, state)
-        check_conversion(right, element, node.right, state)
-    return _checked(Affine(_arithmetic(node, left.value, right.value, state), element), node, state)
+    if node.op not in _MODULAR:
+        left, right = typed(node.left, state), typed(node.right, state)
+        element = common(left.type, right.type) if node.op not in ("<<", ">>") else promoted(left.type)
+        if node.op not in ("<<", ">>"):
+            check_conversion(left, element, node.left, state)
+            check_conversion(right, element, node.right, state)
+        return _wrapping(Affine(_arithmetic(node, left.value, right.value, state), element), state)
+    left, right = _typed(node.left, state), _typed(node.right, state)
+    element = common(left.type, right.type)
+    for side, part in ((left, node.left), (right, node.right)):
+        if side.wraps and element.size > side.type.size:
+            _unwrapped(side, part, state)
+        if not is_unsigned(element):
+            check_conversion(side, element, part, state)
+    return _wrapping(Affine(_arithmetic(node, left.value, right.value, state), element), state)
+
+
+_MODULAR = ("+", "-", "*")
+"""What is right modulo a number where its operands are."""
 
 
 def _arithmetic(node: c_ast.BinaryOp, left: isl.PwAff, right: isl.PwAff, state: State) -> isl.PwAff:
@@ -299,9 +331,20 @@ def check_conversion(value: Affine, element: ElementType, node: c_ast.Node, stat
         raise NotAffine(state.span(node), f"`{state.text(node)}` may not fit in {element.value}")
 
 
-def _checked(result: Affine, node: c_ast.Node, state: State) -> Affine:
+def _wrapping(result: Affine, state: State) -> Affine:
+    """Return the value of an operation, marked where its type is unsigned and it may have wrapped."""
+    return replace(result, wraps=is_unsigned(result.type) and not _is_proper(result, state))
+
+
+def _is_proper(result: Affine, state: State) -> bool:
+    if result.type.size < _WIDE:
+        return _fits(result.value, result.type, state)
+    return state.always(result.value.ge_set(constant_affine(0)))
+
+
+def _unwrapped(result: Affine, node: c_ast.Node, state: State) -> Affine:
     """Unsigned arithmetic wraps below zero and, in 64 bits not thought of here, above its greatest value."""
-    if not is_unsigned(result.type):
+    if not result.wraps:
         return result
     if not _proper(result.value.ge_set(constant_affine(0)), f"`{state.text(node)}` is not negative", state):
         raise NotAffine(state.span(node), f"`{state.text(node)}` is unsigned and may wrap below zero")
@@ -309,7 +352,7 @@ def _checked(result: Affine, node: c_ast.Node, state: State) -> Affine:
     proper = result.value.le_set(constant_affine(high))
     if result.type.size < _WIDE and not _proper(proper, f"`{state.text(node)}` is at most {high}", state):
         raise NotAffine(state.span(node), f"`{state.text(node)}` is unsigned and may wrap")
-    return result
+    return replace(result, wraps=False)
 
 
 _WIDE = 8
