@@ -1,4 +1,4 @@
-"""Samples of many cases alike: some in `make test`, more and each time others in CI, all in `make test-slow`."""
+"""Samples of many cases alike: some in `make test`, others in CI, more each time, all in `make test-slow`."""
 
 from __future__ import annotations
 
