@@ -39,6 +39,11 @@ CASES = {
         f"{PLACED} all (i) in (2) q[i + 6] += z[i] all (k) in (9) y[k] = p[k] + q[k]",
         3,
     ),
+    "the part that is stored last is added first": (
+        "float32 x[4], float32 z[5] -> float32 y[9]",
+        f"{PLACED} all (i) in (2) q[i + 6] += z[i] all (k) in (9) y[k] = q[k] + p[k]",
+        3,
+    ),
     "parts that meet": (
         "float32 x[4], float32 z[5] -> float32 y[9]",
         f"{PLACED} all (i) in (5) q[i + 3] += z[i] all (k) in (9) y[k] = p[k] + q[k]",

@@ -11,13 +11,12 @@ tensors that grows (DenseNet) is never copied. -0 stays -0 where a sum gave 0. N
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Read
-from polyloom.ir.host import Buffer, HostNode, HostProgram, Index, MdHom, Order, Role, View, uses
+from polyloom.ir.host import Buffer, HostNode, HostProgram, Index, MdHom, Order, Role, Uses, View, uses
 from polyloom.polyhedra.loops.tree import Number, sum_of
 
 Box = tuple[tuple[int, int], ...]
@@ -28,78 +27,115 @@ _SUMS = (BinaryOp.ADD, BinaryOp.OR)
 
 def with_parts_in_place(program: HostProgram) -> HostProgram:
     """Return a program that stores and reads the same values, parts of a buffer in the buffer itself."""
-    for node in program.body:
-        if isinstance(node, MdHom):
-            program = _without_sum(program, node)
-    place = 0
-    while place < len(program.body):
-        node = program.body[place]
-        found = _without_copy(program, node) if isinstance(node, MdHom) else program
-        place += found is program  # else the next node is there now
-        program = found
-    return program
+    draft = _Draft(program)
+    for drop in (_drop_sum, _drop_copy):
+        for place in range(len(program.body)):
+            node = draft.nodes[place]
+            if isinstance(node, MdHom):
+                drop(draft, place, node)
+    body = tuple(node for node in draft.nodes if node is not None)
+    return replace(program, body=body, buffers=tuple(draft.buffers.values()))
 
 
-def _without_sum(program: HostProgram, total: MdHom) -> HostProgram:
-    """Return the program without a sum of parts, if it is one."""
+@dataclass(frozen=True)
+class _User:
+    """A node that uses a buffer, and its place in the program."""
+
+    place: int
+    node: HostNode
+    uses: Uses
+
+
+class _Draft:
+    """A program whose nodes are replaced or taken away one at a time, with the users of each buffer."""
+
+    def __init__(self, program: HostProgram) -> None:
+        self.buffers = dict(program.by_name)
+        self.nodes: list[HostNode | None] = [None] * len(program.body)
+        self._users: dict[str, dict[int, _User]] = {name: {} for name in self.buffers}
+        for place, node in enumerate(program.body):
+            self.put(place, node)
+
+    def put(self, place: int, node: HostNode | None) -> None:
+        """Replace a node; None takes it away."""
+        old = self.nodes[place]
+        for name in uses(() if old is None else (old,)).all:
+            del self._users[name][place]
+        self.nodes[place] = node
+        if node is not None:
+            user = _User(place, node, uses((node,)))
+            for name in user.uses.all:
+                self._users[name][place] = user
+
+    def users(self, *names: str) -> list[_User]:
+        """Return who uses one of these buffers, in the program's order."""
+        found = {place: user for name in names for place, user in self._users[name].items()}
+        return [found[place] for place in sorted(found)]
+
+
+def _drop_sum(draft: _Draft, place: int, total: MdHom) -> None:
+    """Take away a sum of parts, if it is one."""
     names = _summands(total.terms[0])
     if len(total.outputs) != 1 or len(names) < 2 or not _is_map(total):
-        return program
-    target = program.buffer(total.outputs[0].buffer)
+        return
+    target = draft.buffers[total.outputs[0].buffer]
     views = [total.inputs[k] for k in names]
-    if any(view.indices != total.outputs[0].indices for view in views) or _written(program)[target.name] != 1:
-        return program
-    pairs = [_filled_part(program, view.buffer, target) for view in views]
-    boxes = [_box(node) for pair in pairs if pair is not None for node in pair[1:]]
-    known = [box for box in boxes if box is not None]
-    if len(known) < len(views) or _box(total) != _whole(target) or not _are_apart(known):
-        return program
-    fills, parts = zip(*(pair for pair in pairs if pair is not None), strict=True)
-    covers = sum(map(_size, known)) == _size(_whole(target))
-    start = () if covers else (_onto(fills[0], target.name),)
-    moved = {id(part): (_onto(part, target.name),) for part in parts} | {id(total): ()}
-    moved |= {id(fill): start if fill is fills[0] else () for fill in fills}
-    gone = {view.buffer for view in views}
-    body = tuple(other for node in program.body for other in moved.get(id(node), (node,)))
-    return replace(program, body=body, buffers=tuple(b for b in program.buffers if b.name not in gone))
+    writers = [user for user in draft.users(target.name) if target.name in user.uses.written]
+    if any(view.indices != total.outputs[0].indices for view in views) or len(writers) != 1:
+        return
+    pairs = [pair for view in views if (pair := _filled_part(draft, view.buffer, target)) is not None]
+    boxes = [box for _, part in pairs if (box := _box(part[1])) is not None]
+    if len(boxes) < len(views) or _box(total) != _whole(target) or not _are_apart(boxes):
+        return
+    covers = sum(map(_size, boxes)) == _size(_whole(target))
+    first = min(at for (at, _), _ in pairs)
+    for (at, fill), (part_at, part) in pairs:
+        draft.put(at, None if covers or at != first else _onto(fill, target.name))
+        draft.put(part_at, _onto(part, target.name))
+    draft.put(place, None)
+    for view in views:
+        del draft.buffers[view.buffer]
 
 
-def _without_copy(program: HostProgram, copy: MdHom) -> HostProgram:
-    """Return the program without a copy of a whole buffer into neighbouring elements, if it is one."""
+def _drop_copy(draft: _Draft, place: int, copy: MdHom) -> None:
+    """Take away a copy of a whole buffer into neighbouring elements, if it is one."""
     if len(copy.inputs) != 1 or len(copy.outputs) != 1 or not _is_map(copy) or copy.terms[0] != _copied(copy):
-        return program
-    source, target = (program.buffer(v.buffer) for v in (copy.inputs[0], copy.outputs[0]))
+        return
+    source, target = (draft.buffers[v.buffer] for v in (copy.inputs[0], copy.outputs[0]))
     box, units = _box(copy), copy.inputs[0].indices
     shapes = [_shape(source), _shape(target)]
     same_rank = len(source.shape) == len(target.shape)
     is_local = source.role is Role.LOCAL and source.type is target.type and source.name != target.name
     if box is None or not is_local or not same_rank or _extents(copy) != shapes[0]:
-        return program
+        return
     rank = len(source.shape)
     if units != tuple(Index.unit(k, rank) for k in range(rank)) or not _lies_together(box, shapes[1]):
-        return program
-    if not _may_be_one(program, copy, source.name, target.name, box):
-        return program
+        return
+    if not _may_be_one(draft, place, source.name, target.name, box):
+        return
     offsets = [low for low, _ in box]
-    body = [_within(node, source.name, target.name, offsets) for node in program.body if node is not copy]
-    if any(node is None for node in body):
-        return program
-    buffers = tuple(b for b in program.buffers if b is not source)
-    return replace(program, body=tuple(node for node in body if node is not None), buffers=buffers)
+    others = [user for user in draft.users(source.name) if user.place != place]
+    moved = [_within(user.node, source.name, target.name, offsets) for user in others]
+    if any(node is None for node in moved):
+        return
+    for user, node in zip(others, moved, strict=True):
+        draft.put(user.place, node)
+    draft.put(place, None)
+    del draft.buffers[source.name]
 
 
-def _may_be_one(program: HostProgram, copy: MdHom, source: str, target: str, box: Box) -> bool:
-    """Whether a source keeps its elements where the copy is, and only the copy stores there."""
-    place = next(k for k, node in enumerate(program.body) if node is copy)
-    for k, node in enumerate(program.body):
-        of = uses((node,))
-        if source in of.written and (k > place or not isinstance(node, MdHom)):
+def _may_be_one(draft: _Draft, place: int, source: str, target: str, box: Box) -> bool:
+    """Whether a source keeps its elements where the copy at a place is, and only the copy stores there."""
+    for user in draft.users(source, target):
+        of = user.uses
+        if source in of.written and (user.place > place or not isinstance(user.node, MdHom)):
             return False
-        if node is copy or target not in of.all:
+        if user.place == place or target not in of.all:
             continue
-        if source in of.all or (target in of.read and k < place):
+        if source in of.all or (target in of.read and user.place < place):
             return False
         if target in of.written:
+            node = user.node
             other = _box(node) if isinstance(node, MdHom) and len(node.outputs) == 1 else None
             if other is None or not _are_apart([box, other]):
                 return False
@@ -108,8 +144,6 @@ def _may_be_one(program: HostProgram, copy: MdHom, source: str, target: str, box
 
 def _within(node: HostNode, source: str, target: str, offsets: Sequence[int]) -> HostNode | None:
     """Return a node with elements of one buffer as those of another; None where it is none that is known."""
-    if source not in uses((node,)).all:
-        return node
     if not isinstance(node, MdHom):
         return None
 
@@ -145,19 +179,24 @@ def _summands(term: Expression) -> list[int]:
             return []
 
 
-def _filled_part(program: HostProgram, name: str, target: Buffer) -> tuple[MdHom, MdHom] | None:
+_Placed = tuple[int, MdHom]
+"""A node with its place in the program."""
+
+
+def _filled_part(draft: _Draft, name: str, target: Buffer) -> tuple[_Placed, _Placed] | None:
     """Return who fills a buffer with 0, and who writes a part of it then; None where it is not that."""
-    buffer = program.buffer(name)
+    buffer = draft.buffers[name]
     if (buffer.role, buffer.type, buffer.shape) != (Role.LOCAL, target.type, target.shape):
         return None
-    users = [node for node in program.body if name in uses((node,)).all]
-    if len(users) != 3 or not all(isinstance(node, MdHom) for node in users):
+    users = draft.users(name)
+    nodes = [user.node for user in users if isinstance(user.node, MdHom)]
+    if len(users) != 3 or len(nodes) != 3:
         return None
-    fill, part, _ = (node for node in users if isinstance(node, MdHom))
-    if not _is_zero(fill) or _box(fill) != _whole(buffer) or {name, target.name} & uses((part,)).read:
+    fill, part, _ = nodes
+    if not _is_zero(fill) or _box(fill) != _whole(buffer) or {name, target.name} & users[1].uses.read:
         return None
     alone = [view.buffer for view in part.outputs] == [name]
-    return (fill, part) if alone else None
+    return ((users[0].place, fill), (users[1].place, part)) if alone else None
 
 
 def _is_zero(node: MdHom) -> bool:
@@ -173,10 +212,6 @@ def _is_map(node: MdHom) -> bool:
     parts = (node.guard, node.written, *node.initial, *node.finish)
     keeps = all(operator.order is Order.CONCATENATE for operator in node.combine)
     return keeps and all(part is None for part in parts)
-
-
-def _written(program: HostProgram) -> Counter[str]:
-    return Counter(name for node in program.body for name in uses((node,)).written)
 
 
 def _onto(node: MdHom, target: str) -> MdHom:
