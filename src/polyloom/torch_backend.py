@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from polyloom.frontends.torch import import_traced
 from polyloom.frontends.torch.table import OPERATIONS
 from polyloom.frontends.torch.traced import Result, array_of, element_of
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.native.device import choose
+from polyloom.mdh.native.device import NativeDevice, choose
+from polyloom.mdh.native.team import borrow_threads, team_library
 from polyloom.polyhedra.effort import limited
 
 Arguments = Sequence[Any]
@@ -121,6 +123,7 @@ class _Program:
         device = choose(options.get("device"), threads=options.get("threads"))
         self.ends = model.ends
         self.compiled: CompiledProgram = open_model(model, device)
+        _share_threads(self.compiled)
         names = [n.name for n in module.graph.nodes if n.op == "placeholder"]
         used = {*self.ends.names.values(), *self.ends.arguments}
         self.places = [(k, name) for k, name in enumerate(names) if name in used]
@@ -141,6 +144,14 @@ class _Program:
         if seen is None or seen.tensor is not tensor or seen.lies != lies:
             seen = self._parameters[place] = _Seen(tensor, lies, array_of(tensor))
         return seen.array
+
+
+def _share_threads(program: CompiledProgram) -> None:
+    """Run on PyTorch's threads where these are as many: what it runs before and after has them awake."""
+    device = program.executable.device
+    if isinstance(device, NativeDevice) and device.threads == torch.get_num_threads():
+        libraries = Path(torch.__file__).parent / "lib"
+        borrow_threads(team_library(device.compiler), libraries / "libtorch_cpu.so")
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,9 @@
  * The thread that calls `run_together` is number 0. Whoever waits looks at one word until it changes: for
  * AWAKE nanoseconds, then asleep; after ALONE of them it lets others have its core, one of the team maybe.
  * A child that was forked has no threads; its first run makes them.
+ *
+ * Or the threads are those of an OpenMP runtime (`borrow_threads`): where others in this process use it, its
+ * threads look for work for a while after theirs, and would keep a core from ours.
  */
 #include "team.h"
 
@@ -38,7 +41,7 @@ struct scratch { /* memory of one thread: the first `used` pieces are taken, the
 
 struct crew {
     struct team team; /* first: what emitted functions know */
-    int64_t wanted;
+    int64_t wanted, asked;
     int started;
     struct scratch *scratch;
     void *common;
@@ -59,6 +62,11 @@ struct worker {
 };
 
 static struct crew *crews;
+
+static struct { /* an OpenMP runtime; `parallel`: 0 where there is none */
+    void (*parallel)(void (*)(void *), void *, unsigned threads, unsigned flags);
+    int (*number)(void), (*threads)(void);
+} openmp;
 
 static void pause_a_moment(void)
 {
@@ -233,9 +241,10 @@ static void make_locks(struct crew *crew)
     pthread_cond_init(&crew->changed, 0);
 }
 
-/* In a child: threads are gone, whatever they held or waited for. */
+/* In a child: threads are gone, whatever they held or waited for; OpenMP's runtime may wait for its own. */
 static void forget_threads(void)
 {
+    openmp.parallel = 0;
     for (struct crew *crew = crews; crew; crew = crew->next) {
         make_locks(crew);
         atomic_store(&crew->arrived, 0);
@@ -244,6 +253,14 @@ static void forget_threads(void)
             crew->scratch[me].used = 0;
         crew->started = 0;
     }
+}
+
+static void watch_forks(void)
+{
+    static int watched;
+    if (!watched)
+        pthread_atfork(0, 0, forget_threads);
+    watched = 1;
 }
 
 struct crew *new_crew(int64_t threads)
@@ -259,8 +276,7 @@ struct crew *new_crew(int64_t threads)
     crew->wanted = threads;
     crew->scratch = scratch;
     make_locks(crew);
-    if (!crews)
-        pthread_atfork(0, 0, forget_threads);
+    watch_forks();
     crew->next = crews;
     crews = crew;
     return crew;
@@ -268,18 +284,51 @@ struct crew *new_crew(int64_t threads)
 
 int64_t threads_of(struct crew *crew) { return crew->started ? crew->team.threads : crew->wanted; }
 
-void run_together(const struct call *call)
+/* Run on the threads of an OpenMP runtime from now on: its GOMP_parallel, omp_get_thread_num, ..._threads. */
+void borrow_threads(void *parallel, void *number, void *threads)
 {
-    struct crew *crew = call->crew;
-    pthread_mutex_lock(&crew->one_run);
+    watch_forks();
+    openmp.number = (int (*)(void))number;
+    openmp.threads = (int (*)(void))threads;
+    openmp.parallel = (void (*)(void (*)(void *), void *, unsigned, unsigned))parallel;
+}
+
+/* A thread of OpenMP's; where there are fewer than were asked for, the first does all alone. */
+static void take_part(void *argument)
+{
+    struct crew *crew = argument;
+    const struct call *call = crew->call;
+    const int64_t me = openmp.number();
+    if (openmp.threads() == crew->asked) {
+        call->function(&crew->team, me, call->arrays, call->integers);
+    } else if (me == 0) {
+        crew->team.threads = 1;
+        call->function(&crew->team, 0, call->arrays, call->integers);
+        crew->team.threads = crew->asked;
+    }
+}
+
+static void run_on_own_threads(struct crew *crew, const struct call *call)
+{
     if (!crew->started)
         start(crew);
-    crew->call = call;
-    if (call->times)
-        call->times[0] = nanoseconds();
     if (crew->team.threads > 1)
         change(crew, &crew->runs);
     call->function(&crew->team, 0, call->arrays, call->integers);
     wait_for_all(&crew->team, 0);
+}
+
+void run_together(const struct call *call)
+{
+    struct crew *crew = call->crew;
+    pthread_mutex_lock(&crew->one_run);
+    crew->call = call;
+    if (call->times)
+        call->times[0] = nanoseconds();
+    crew->asked = threads_of(crew);
+    if (openmp.parallel && crew->asked > 1)
+        openmp.parallel(take_part, crew, (unsigned)crew->asked, 0);
+    else
+        run_on_own_threads(crew, call);
     pthread_mutex_unlock(&crew->one_run);
 }

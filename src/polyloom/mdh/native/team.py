@@ -50,6 +50,25 @@ def team_library(compiler: CCompiler) -> Path:
     return shared_object(Unit(texts, headers=(("team.h", header),)), compiler)
 
 
+def borrow_threads(shared: Path, openmp: Path) -> bool:
+    """Let all teams of this code run on the threads of an OpenMP runtime; whether there is one.
+
+    Where other code of this process uses the runtime, two teams would take turns on the same cores.
+    ``shared``: as for ``team``. ``openmp``: a library that the process has loaded, which is the runtime or
+    is linked to it. A child that is forked later has threads of its own.
+    """
+    names = "GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads"
+    try:
+        runtime = ctypes.CDLL(str(openmp))
+        functions = [ctypes.cast(getattr(runtime, name), ctypes.c_void_p) for name in names]
+    except (OSError, AttributeError):
+        return False
+    library = load_library(shared)
+    library.borrow_threads.restype = None
+    library.borrow_threads(*functions)
+    return True
+
+
 def load_library(path: Path) -> ctypes.CDLL:
     """Load a shared object that was just built. Errors: ``native-load``."""
     try:
