@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir.program import Program
-from polyloom.polyhedra.effort import naming, refusing
+from polyloom.polyhedra.effort import keeping_answers, naming, refusing
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout.fabric_use import fabric_uses
 from polyloom.wafer.array_layout.order import lay_out, layout_remarks
@@ -183,7 +183,8 @@ def _candidate(task: tuple[Program, Machine, Wanted]) -> Candidate:
 
 
 def _estimated(program: Program, mapping: Mapping, machine: Machine) -> float:
-    return _cycles(_analysed(program, mapping, SimdOptions(machine=machine)))
+    with keeping_answers():
+        return _cycles(_analysed(program, mapping, SimdOptions(machine=machine)))
 
 
 def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:

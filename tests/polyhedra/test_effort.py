@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import islpy as isl
 import pytest
 
-from polyloom.polyhedra.effort import TooHardError, at_most
+from polyloom.polyhedra.effort import TooHardError, at_most, keeping_answers, remembered, spent
 
 
 def much_work() -> isl.Set:
@@ -48,3 +49,62 @@ def test_little_work_is_done() -> None:
 def test_mistakes_stay_what_they_are() -> None:
     with pytest.raises(isl.Error), at_most(100_000):
         isl.Set("{ [i : }")
+
+
+def _asking() -> tuple[Callable[[isl.Set], isl.Set], list[isl.Set]]:
+    """Return a question that is remembered, and what isl was asked."""
+    asked: list[isl.Set] = []
+
+    @remembered
+    def least(points: isl.Set) -> isl.Set:
+        asked.append(points)
+        return points.lexmin().coalesce()
+
+    return least, asked
+
+
+def _points(n: int) -> isl.Set:
+    return isl.Set(f"[n] -> {{ [i, j] : 0 <= i < n + {n} and 0 <= j <= i and (i + j) mod 3 = 1 }}")
+
+
+def test_a_known_answer_is_not_asked_for_again_and_counts_as_before() -> None:
+    least, asked = _asking()
+    spent_in_all = []
+    for _ in range(3):
+        with at_most(10_000_000), keeping_answers():
+            assert all(least(_points(n % 7)).is_equal(_points(n % 7).lexmin()) for n in range(20))
+            spent_in_all.append(spent())
+    assert len(asked) == 7
+    assert max(spent_in_all) - min(spent_in_all) < 0.01 * spent_in_all[0]
+
+
+def test_what_is_given_up_on_does_not_depend_on_known_answers() -> None:
+    least, asked = _asking()
+    with at_most(10_000_000), keeping_answers():
+        least(_points(5))
+        needed = spent()
+    for share in (0.5, 0.9):
+        with pytest.raises(TooHardError), at_most(int(share * needed)), keeping_answers():
+            least(_points(5))
+    with at_most(2 * needed), keeping_answers():
+        least(_points(5))
+    assert len(asked) == 1
+
+
+def test_answers_are_kept_inside_the_scope_only() -> None:
+    least, asked = _asking()
+    with at_most(10_000_000):
+        for _ in range(3):
+            least(_points(2))
+    assert len(asked) == 3
+
+
+def test_scopes_inside_end_where_known_answers_have_used_them_up() -> None:
+    least, _ = _asking()
+    operations = 100_000
+    with at_most(10_000_000), keeping_answers():
+        least(_points(3))
+        with pytest.raises(TooHardError), at_most(operations):
+            for _ in range(operations):
+                least(_points(3))
+        least(_points(3))

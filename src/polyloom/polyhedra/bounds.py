@@ -12,10 +12,12 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.polyhedra.binding import project_out_parameters
+from polyloom.polyhedra.effort import remembered
 
 _DIM = isl.dim_type
 
 
+@remembered
 def elementwise_minimum(points: isl.Set) -> isl.Set:
     """Return the point of the smallest value of each dimension (by parametric integer programming).
 
@@ -24,6 +26,7 @@ def elementwise_minimum(points: isl.Set) -> isl.Set:
     return _pointwise(points, points.dim_min)
 
 
+@remembered
 def elementwise_maximum(points: isl.Set) -> isl.Set:
     """Return the point of the largest value of each dimension.
 
@@ -44,6 +47,7 @@ def box_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
     return minimum.apply(not_below).intersect(maximum.apply(not_below.reverse()))
 
 
+@remembered
 def extent_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
     """Return the point ``maximum - minimum + 1``.
 
@@ -53,6 +57,7 @@ def extent_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
     return isl.Set.from_pw_multi_aff(difference.add_constant_val(isl.Val(1)))
 
 
+@remembered
 def is_dense_box(points: isl.Set, minimum: isl.Set, maximum: isl.Set) -> bool:
     """Whether the points are all those between the given minimum and maximum."""
     return box_between(minimum, maximum).is_subset(points)
@@ -72,6 +77,7 @@ def constant_point(point: isl.Set) -> tuple[int, ...] | None:
     return tuple(int(sample.get_coordinate_val(_DIM.set, k).to_python()) for k in range(values.dim(_DIM.set)))
 
 
+@remembered
 def integer_bounds(points: isl.Set) -> tuple[tuple[int, int], ...]:
     """Return the smallest and largest value of each dimension, over all parameters.
 

@@ -6,10 +6,11 @@ million takes a quarter of a second, or a few seconds where numbers get long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import ClassVar, ParamSpec, TypeVar
 
 import islpy as isl
 
@@ -30,11 +31,14 @@ class TooHardError(Exception):
 class _Limits:
     """``stack``: at how many operations each scope ends, outermost first.
 
-    ``outside``: the limit where there is no scope, 0 for none.
+    ``outside``: the limit where there is no scope, 0 for none; ``charged``: operations of answers that were
+    known, by which scopes end earlier; ``counting``: operations that counting took.
     """
 
     stack: tuple[int, ...] = ()
     outside: int = 0
+    charged: int = 0
+    counting: int = 0
 
 
 @contextmanager
@@ -45,10 +49,11 @@ def at_most(operations: int, question: str = "isl") -> Iterator[None]:
     raise, and some return None, printing among them: what follows from that is any exception, or none.
     """
     around = _Limits.stack
-    limit = min(around[-1], spent() + operations) if around else operations
+    limit = min(around[-1], _counted() + operations) if around else operations
     _Limits.stack = (*around, limit)
     if not around:
         isl.DEFAULT_CONTEXT.reset_operations()
+        _Limits.charged = 0
     isl.DEFAULT_CONTEXT.set_max_operations(limit)
     try:
         yield
@@ -61,7 +66,7 @@ def at_most(operations: int, question: str = "isl") -> Iterator[None]:
             raise TooHardError(question) from fault
         raise
     finally:
-        _Limits.stack = around
+        _Limits.stack = around = _Limits.stack[:-1]
         isl.DEFAULT_CONTEXT.set_max_operations(around[-1] if around else _Limits.outside)
         if not around:
             isl.DEFAULT_CONTEXT.reset_operations()
@@ -137,10 +142,12 @@ def none_outside() -> Iterator[None]:
 
 
 def spent() -> int:
-    """Return how many operations isl has done since the outermost scope began.
+    """Return how many operations were spent since the outermost scope began, known answers included."""
+    return _counted() + _Limits.charged
 
-    isl tells no one, but whether a given number is reached can be asked.
-    """
+
+def _counted() -> int:
+    """Return how many operations isl has done itself: it tells no one, but whether a number is reached."""
     low, high = 0, 1024
     while _reached(high):
         low, high = high, 4 * high
@@ -162,4 +169,83 @@ def _exhausted() -> bool:
         isl.Val(2)
     except isl.Error:
         return True
+    _Limits.counting += 1
     return False
+
+
+def _charge(operations: int) -> None:
+    """Let the open scopes end so many operations earlier, as if isl had done them again."""
+    _Limits.charged += operations
+    _Limits.stack = tuple(max(1, limit - operations) for limit in _Limits.stack)
+    isl.DEFAULT_CONTEXT.set_max_operations(_Limits.stack[-1])
+
+
+class _Answers:
+    """``known``: operations and answer, by question; ``kept``: whether they are looked up, and kept."""
+
+    known: ClassVar[dict[Hashable, tuple[int, object]]] = {}
+    kept: bool = False
+
+
+MOST_ANSWERS = 20_000
+"""Answers that a process keeps; then it begins again."""
+
+
+@contextmanager
+def keeping_answers() -> Iterator[None]:
+    """Let functions that are ``remembered`` ask isl once only: where the same sets come up again and again.
+
+    An answer that is known counts as many operations as finding it took, so that what is given up on does not
+    depend on what was asked before.
+    """
+    before, _Answers.kept = _Answers.kept, True
+    try:
+        yield
+    finally:
+        _Answers.kept = before
+
+
+def remembered(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Keep a function's answers inside ``keeping_answers``.
+
+    Its arguments are values: of isl, of frozen dataclasses, numbers, texts, sequences and mappings of these.
+    """
+
+    @wraps(function)
+    def asked(*arguments: _P.args, **named: _P.kwargs) -> _T:
+        if not (_Answers.kept and _Limits.stack):
+            return function(*arguments, **named)
+        question = (function, _key(arguments), _key(named))
+        known = _Answers.known.get(question)
+        if known is not None:
+            _charge(known[0])
+            return known[1]  # type: ignore[return-value]
+        counting, before = _Limits.counting, spent()
+        answer = function(*arguments, **named)
+        if len(_Answers.known) >= MOST_ANSWERS:
+            _Answers.known.clear()
+        operations = spent() - before
+        _charge(counting - _Limits.counting)
+        _Answers.known[question] = operations, answer
+        return answer
+
+    return asked
+
+
+def _key(argument: object) -> Hashable:
+    """Return a value as a key of a dictionary, those of isl as text: hashed or compared, they are changed.
+
+    They mean the same afterwards, but isl may find more out about them than it would have.
+    """
+    match argument:
+        case isl.Set() | isl.Map() | isl.UnionMap() | isl.PwAff() | isl.Aff() | isl.MultiAff():
+            return argument.to_str()
+        case list() | tuple():
+            return tuple(map(_key, argument))
+        case Mapping():
+            return tuple((name, _key(value)) for name, value in argument.items())
+        case _ if is_dataclass(argument):
+            return (type(argument), *(_key(getattr(argument, f.name)) for f in fields(argument)))
+        case _:
+            assert isinstance(argument, Hashable)
+            return argument

@@ -10,6 +10,7 @@ import islpy as isl
 
 from polyloom.polyhedra.binding import bind_range
 from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.effort import remembered
 from polyloom.polyhedra.loops.floors import other_forms
 from polyloom.polyhedra.loops.meaning import visited, visited_in_order
 from polyloom.polyhedra.loops.tree import (
@@ -105,6 +106,7 @@ class CodeBuilder:
     context: isl.Set
     names: Mapping[str, str]
 
+    @remembered
     def loops(self, schedule: isl.UnionMap) -> Tree:
         """Return loops that visit the schedule's domain in the lexicographic order of its range.
 
@@ -151,6 +153,7 @@ class CodeBuilder:
             return False
         return schedule.n_map() < 2 or visited_in_order(tree, schedule, self.context, self.names)
 
+    @remembered
     def condition(self, holds: isl.Set) -> IntExpression | None:
         """Return when a parameter set holds, given the context; None where it always does."""
         aligned = holds.params().align_params(self.context.get_space())
@@ -160,6 +163,7 @@ class CodeBuilder:
         build = isl.AstBuild.from_context(self.context)
         return self._expression(build.expr_from_set(needed))
 
+    @remembered
     def value(self, function: isl.PwAff) -> IntExpression:
         """Return the value of a function of the parameters, given the context.
 

@@ -14,7 +14,8 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.polyhedra.binding import project_out_parameters
-from polyloom.polyhedra.loops.generate import IntExpression, Number
+from polyloom.polyhedra.effort import remembered
+from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Number
 from polyloom.wafer.codegen.passing import Passed
 from polyloom.wafer.codegen.segments import same_rounds, within_rounds
 from polyloom.wafer.machine.descriptor_nests import find_nest
@@ -37,14 +38,15 @@ def filter_of(builder: RoleBuilder, queue: str, parts: Sequence[Passed]) -> Filt
     kept = reduce(isl.Set.union, (part.items for part in parts if part.kept)).intersect_params(context)
     every = reduce(isl.Set.union, (part.items for part in parts)).intersect_params(context).coalesce()
     for depth in range(every.dim(isl.dim_type.set)):
-        found = _in_rounds(builder, kept, every, depth)
+        found = _in_rounds(builder.code(), kept, every, depth)
         if found is not None:
             return Filter(queue, *found)
     return None
 
 
+@remembered
 def _in_rounds(
-    builder: RoleBuilder, kept: isl.Set, every: isl.Set, depth: int
+    code: CodeBuilder, kept: isl.Set, every: isl.Set, depth: int
 ) -> tuple[IntExpression, IntExpression, IntExpression] | None:
     """Return what goes by before what is kept, what is kept, and all, of a round; None where that varies."""
     if not same_rounds([kept, every], depth):
@@ -56,7 +58,7 @@ def _in_rounds(
     if not before.is_disjoint(after):
         return None
     rounds = all_of_it.params()
-    counts = [_count(builder, part, rounds, names) for part in (before, mine, all_of_it)]
+    counts = [_count(code, part, rounds, names) for part in (before, mine, all_of_it)]
     skip, keep, period = counts
     return None if skip is None or keep is None or period is None else (skip, keep, period)
 
@@ -66,9 +68,7 @@ def _beside(others: isl.Set, end: isl.Set, order: isl.Map) -> isl.Set:
     return order.intersect_domain(others).intersect_range(end).domain()
 
 
-def _count(
-    builder: RoleBuilder, part: isl.Set, rounds: isl.Set, names: Sequence[str]
-) -> IntExpression | None:
+def _count(code: CodeBuilder, part: isl.Set, rounds: isl.Set, names: Sequence[str]) -> IntExpression | None:
     """Return the number of elements of a part in a round; None where it is no nest, or not the same in each.
 
     ``rounds``: of all elements. Where a PE has nothing of a part in one of them, it must have nothing in any.
@@ -87,7 +87,7 @@ def _count(
             return None
         zero = isl.Set.from_multi_aff(size.get_space().zero_multi_aff())
         size = size.union(zero.intersect_params(without)).coalesce()
-    size = size.intersect_params(builder.role.context)
+    size = size.intersect_params(code.context)
     if not isl.Map.from_range(size).is_single_valued():
         return None
-    return count_of(point_values(size, builder.code()))
+    return count_of(point_values(size, code))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.polyhedra.binding import bind_domain
+from polyloom.polyhedra.effort import remembered
 from polyloom.wafer.machine.descriptor_nests import Nest, find_nest, linear_function
 
 _DIM = isl.dim_type
@@ -59,6 +60,7 @@ class Cut:
         return result
 
 
+@remembered
 def cut(kinds: Sequence[Elements]) -> Cut | None:
     """Cut elements of some kinds, with as few loops as work; None where instructions cannot do it.
 
@@ -72,6 +74,7 @@ def cut(kinds: Sequence[Elements]) -> Cut | None:
     return None
 
 
+@remembered
 def cut_at(kinds: Sequence[Elements], depth: int) -> Cut | None:
     """Cut elements with loops over so many index dimensions; None where that does not work."""
     rank = kinds[0].items.dim(_DIM.set)
@@ -79,6 +82,7 @@ def cut_at(kinds: Sequence[Elements], depth: int) -> Cut | None:
     return None if segments is None else Cut(depth, rank, tuple(segments))
 
 
+@remembered
 def takes_turns(before: isl.Set, own: isl.Set, depth: int) -> bool:
     """Whether PEs come after those before them in each round: at each tuple of outer indices.
 
