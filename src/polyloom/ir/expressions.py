@@ -209,6 +209,12 @@ def walk(expression: Expression) -> Iterator_[Expression]:
         waiting += reversed(children(part))
 
 
+def may_trap(expression: Expression) -> bool:
+    """Whether a value may be computed only where it is asked for: integers may be divided by zero."""
+    divides = (BinaryOp.DIVIDE, BinaryOp.REMAINDER)
+    return any(isinstance(p, Binary) and p.op in divides and not p.type.is_float for p in walk(expression))
+
+
 def instructions(expression: Expression) -> float:
     """Return about how many instructions an expression takes on a CPU, reads not counted; an estimate."""
     return sum(map(_instructions, walk(expression)))

@@ -228,6 +228,48 @@ def test_what_a_value_is_made_of_may_be_written_elsewhere(between: str, statemen
         np.testing.assert_array_equal(values, expected[array])
 
 
+OVERWRITTEN = """
+void kernel(int n, unsigned x[n][n], unsigned y[n][n]) {
+  unsigned kept = 5;
+  for (int i = 0; i < n; i++)
+    for (int j = 1; j < n; j++) {
+      unsigned best = x[i][j - 1] * 3, code = 0;
+      %s
+      y[i][j] = best * 4 + code;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "statements"),
+    [
+        ("best += x[i][j]; best *= best; code = best + 1;", 1),
+        ("if (x[i][j] > best) best = x[i][j];", 1),
+        (
+            "unsigned a = x[i][j], b = x[j][i];"
+            "if (a > best) { best = a; code = 1; } if (b > best) { best = b; code = 2; }",
+            1,
+        ),
+        ("y[i][0] = best; if (best > 9) code = best; best = 7; y[j][0] += best;", 4),
+        ("if (x[i][j] > 4) best = x[i][0];", 3),
+        ("if (x[i][j] > 4) best = x[i][j] / (x[i][j] - 4);", 3),
+        ("if (j > 2) best = 1;", 3),
+        ("for (int k = 0; k < n; k++) best += x[k][j];", 3),
+        ("code = kept; if (best > kept) kept = best;", 4),
+        ("unsigned t = best; best = code; code = t; best += t;", 1),
+    ],
+)
+def test_what_the_same_iteration_overwrites_is_a_value_too(between: str, statements: int) -> None:
+    source = OVERWRITTEN % between
+    numbers = np.random.default_rng(statements)
+    arrays = {name: numbers.integers(0, 9, (5, 5), np.uint32) for name in "xy"}
+    expected = call(source, "kernel", {"n": 5, **arrays})
+    for array, values in evaluate_host(transformed(source), {"n": 5}, arrays).items():
+        np.testing.assert_array_equal(values, expected[array])
+    assert len(substituted(joined(read(source))).statements) == statements
+
+
 def test_choices_of_its_own_array_become_statements() -> None:
     made = {name: with_choices_made(read(PROGRAMS[name])).statements for name in PROGRAMS}
     choosing = {

@@ -22,6 +22,7 @@ from polyloom.ir.expressions import (
     Constant,
     Expression,
     Select,
+    may_trap,
     walk,
 )
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Order, Role, View, expressions_of, uses
@@ -130,7 +131,7 @@ def _differ(hole: Index) -> Expression:
 
 def _may_be_computed(program: HostProgram, node: MdHom, whole: set[str]) -> bool:
     """Whether each point of the rectangle has the elements that it reads, and cannot trap."""
-    if any(_may_trap(part) for e in expressions_of(node) for part in walk(e)):
+    if any(map(may_trap, expressions_of(node))):
         return False
     return all(view.buffer in whole and _is_inside(program, node, view) for view in _read(node))
 
@@ -139,11 +140,6 @@ def _read(node: MdHom) -> Iterator[View]:
     """Yield the views that terms read; where a reduction starts and ends, it is at points that there are."""
     positions = {p.position for t in node.terms for p in walk(t) if isinstance(p, scalar.Read)}
     return (node.inputs[p] for p in sorted(positions))
-
-
-def _may_trap(part: Expression) -> bool:
-    divides = isinstance(part, Binary) and part.op in (BinaryOp.DIVIDE, BinaryOp.REMAINDER)
-    return divides and not part.type.is_float
 
 
 def _is_inside(program: HostProgram, node: MdHom, view: View) -> bool:

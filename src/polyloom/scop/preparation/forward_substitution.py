@@ -5,19 +5,36 @@ there is no ``d``: without it an array of its values, for all iterations, would 
 
 The value must be cheap where several statements use it, and nothing it reads is written in between.
 
-Source: forward substitution (Allen and Kennedy 2001, Sec. 4.5). Not in the papers.
+A value that the same iteration overwrites is substituted as well, as if it had a name of its own: after
+``best = a; if (b > best) best = b;`` there is ``best = b > a ? b : a``.
+
+Source: forward substitution, scalar renaming and if-conversion (Allen and Kennedy 2001, Sec. 4.5, 5.3, 7.2).
+Not in the papers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import islpy as isl
 
-from polyloom.ir.expressions import Convert, Expression, Read, instructions, walk
-from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.expressions import (
+    Compare,
+    CompareOp,
+    Constant,
+    Convert,
+    Expression,
+    Read,
+    Select,
+    instructions,
+    may_trap,
+    walk,
+)
+from polyloom.ir.naming import fresh
+from polyloom.ir.rebuild import read_positions, rebuilt
 from polyloom.scop.dependence.nesting import Entries, schedules
-from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
+from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
 from polyloom.scop.preparation.statements import appended_reads, without
 
 _DIM = isl.dim_type
@@ -36,15 +53,106 @@ LONGEST_TEXT = 160
 def substituted(scop: Scop) -> Scop:
     """Return the part without named values that can stand where they are used."""
     entries = schedules(scop)
+    always = {s.name for s in scop.statements if _may_always_be_computed(s, scop)}
     for name in [s.name for s in scop.statements]:
-        scop = _without_value_of(scop, next(s for s in scop.statements if s.name == name), entries)
+        giving = next(s for s in scop.statements if s.name == name)
+        made = _without_value_of(scop, giving, entries)
+        if made is scop and (renamed := _renamed(scop, giving, entries, always)) is not None:
+            tried = _without_value_of(*renamed, entries, overwritten=True)
+            made = scop if tried is renamed[0] else replace(tried, arrays=scop.arrays)
+        scop = made
     return scop
 
 
-def _without_value_of(scop: Scop, giving: ScopStatement, entries: dict[str, Entries]) -> Scop:
+def _renamed(
+    scop: Scop, giving: ScopStatement, entries: dict[str, Entries], always: Collection[str]
+) -> tuple[Scop, ScopStatement] | None:
+    """Return the part with a name of its own for what a statement gives, and that statement.
+
+    None where no other statement overwrites all of it, in the same iterations. ``always``: the statements
+    whose value may be computed where their condition does not hold.
+    """
+    array = next(a for a in scop.arrays if a.name == giving.target.array)
+    over = _overwriting(giving, scop, entries) if array.origin is Origin.INNER else None
+    if over is None or over.name not in always:
+        return None
+    own = replace(array, name=fresh(array.name, {a.name for a in scop.arrays}))
+    first, last = _order(entries[giving.name]), _order(entries[over.name])
+    changed = {}
+    for statement in scop.statements:
+        if statement is giving:
+            changed[statement.name] = replace(giving, target=_called(giving.target, own.name))
+        elif first < _order(entries[statement.name]) <= last:
+            whole = _unconditional(over, array) if statement is over else statement
+            reads = (_called(r, own.name) if r.array == array.name else r for r in whole.reads)
+            changed[statement.name] = replace(whole, reads=tuple(reads))
+    statements = tuple(changed.get(s.name, s) for s in scop.statements)
+    renamed = replace(scop, statements=statements, arrays=(*scop.arrays, own))
+    return renamed, changed[giving.name]
+
+
+def _overwriting(giving: ScopStatement, scop: Scop, entries: dict[str, Entries]) -> ScopStatement | None:
+    """Return the next statement that stores into the elements of another one, in each of its iterations."""
+    first = _order(entries[giving.name])
+    later = [
+        s
+        for s in scop.statements
+        if s.target.array == giving.target.array and _order(entries[s.name]) > first
+    ]
+    over = min(later, key=lambda s: _order(entries[s.name]), default=None)
+    if over is None or not _shares_all_loops(entries[giving.name], entries[over.name]):
+        return None
+    if giving.target.computed or over.target.computed:
+        return None
+    same = over.target.relation.set_tuple_name(_DIM.in_, giving.name).is_equal(giving.target.relation)
+    return over if same and over.domain.set_tuple_name(giving.name).is_equal(giving.domain) else None
+
+
+def _may_always_be_computed(statement: ScopStatement, scop: Scop) -> bool:
+    """Whether a value needs no condition: it cannot trap, and all that it is made of exists."""
+    if statement.condition is None:
+        return True
+    inner = {a.name for a in scop.arrays if a.origin is Origin.INNER}
+    asked = [statement.reads[k] for k in read_positions(statement.condition)]
+    needed = [statement.reads[k] for k in read_positions(statement.value)]
+    return not may_trap(statement.value) and all(
+        not r.computed and (r.array in inner or any(_is_same(r, other) for other in asked)) for r in needed
+    )
+
+
+def _is_same(read: ScopAccess, other: ScopAccess) -> bool:
+    return read.array == other.array and not other.computed and read.relation.is_subset(other.relation)
+
+
+def _unconditional(statement: ScopStatement, array: ScopArray) -> ScopStatement:
+    """Return a statement that stores what there is, where its condition does not hold."""
+    if statement.condition is None:
+        return statement
+    value = _as_stored(statement.value, array)
+    old = Read(len(statement.reads), array.type)
+    reads = (*statement.reads, statement.target)
+    return replace(statement, reads=reads, value=Select(statement.condition, value, old), condition=None)
+
+
+def _called(access: ScopAccess, array: str) -> ScopAccess:
+    """Return an access to another array, at the same indices."""
+    return replace(access, array=array, relation=access.relation.set_tuple_name(_DIM.out, array))
+
+
+def _as_stored(value: Expression, array: ScopArray) -> Expression:
+    return value if value.type is array.type else Convert(array.type, value)
+
+
+def _without_value_of(
+    scop: Scop, giving: ScopStatement, entries: dict[str, Entries], *, overwritten: bool = False
+) -> Scop:
+    """Return the part with a value in place of its name; the same part where that cannot be.
+
+    ``overwritten``: nobody needs the value where no statement uses it.
+    """
     array = next(a for a in scop.arrays if a.name == giving.target.array)
     users = [s for s in scop.statements if s is not giving and _uses(s, array.name)]
-    if array.origin is not Origin.INNER or not users or not _is_value(giving):
+    if array.origin is not Origin.INNER or not (users or overwritten) or not _is_value(giving):
         return scop
     if not _is_cheap(giving.value, [_count(s, array.name) for s in users]):
         return scop
@@ -52,7 +160,7 @@ def _without_value_of(scop: Scop, giving: ScopStatement, entries: dict[str, Entr
         _is_given(giving, user, entries) and _is_unchanged(giving, user, scop, entries) for user in users
     ):
         return scop
-    value = giving.value if giving.value.type is array.type else Convert(array.type, giving.value)
+    value = _as_stored(giving.value, array)
     made = {s.name: _with_value(s, replace(giving, value=value)) for s in users}
     statements = tuple(made.get(s.name, s) for s in scop.statements)
     return without(replace(scop, statements=statements), {giving.name})
@@ -185,10 +293,25 @@ def _renumbered(
     expression: Expression, moved: dict[int, int], replacements: dict[int, Expression]
 ) -> Expression:
     def change(part: Expression) -> Expression | None:
-        if not isinstance(part, Read):
-            return None
-        if part.position in replacements:
-            return replacements[part.position]
-        return Read(moved[part.position], part.type)
+        match part:
+            case Compare(op=CompareOp.NE, left=Read(position=k), right=Constant(value=0)) if (
+                k in replacements
+            ):
+                return _truth(replacements[k])
+            case Read(position=k) if k in replacements:
+                return replacements[k]
+            case Read(position=k):
+                return Read(moved[k], part.type)
+            case _:
+                return None
 
     return rebuilt(expression, change)
+
+
+def _truth(value: Expression) -> Expression:
+    """Return whether a value is not 0; of a condition that is kept as 1 or 0, the condition."""
+    match value:
+        case Select(condition=condition, then=Constant(value=1), otherwise=Constant(value=0)):
+            return condition
+        case _:
+            return Compare(CompareOp.NE, value, Constant(0, value.type))
