@@ -34,14 +34,14 @@ def run_nest_with_errors(
     arrays: Mapping[str, NDArray],
     errors: Errors,
     names: Mapping[str, int],
-    spend: Callable[[int], None],
+    spend: Callable[[int, int], None],
     *,
     strict: bool = False,
 ) -> None:
     """Carry out a nest: buffers among ``arrays`` change, and their errors.
 
-    ``spend`` is told of the lanes of each assignment before it is carried out. But for ``strict``, linear
-    recurrences (``y[i] = a * y[i - 1] + x[i]``) may run in blocks of ``BLOCK`` points.
+    ``spend`` is told of the lanes and parts of each assignment before it is carried out. But for ``strict``,
+    linear recurrences (``y[i] = a * y[i - 1] + x[i]``) may run in blocks of ``BLOCK`` points.
     """
     extents = tuple(max(0, integer(e, names)) for e in node.extents)
     if not prod(extents):
@@ -102,11 +102,11 @@ def _is_linear(expression: Expression, own: Collection[int], moving: Collection[
 @dataclass(frozen=True, eq=False)
 class _ErrorRun(NestRun):
     errors: Errors
-    spend: Callable[[int], None]
+    spend: Callable[[int, int], None]
     strict: bool
 
     def step(self, step: NestStep) -> None:
-        self.spend(step.lanes.size)
+        self.spend(step.lanes.size, len(list(walk(step.assignment.value))))
         _ErrorStep(self, step).run()
 
 

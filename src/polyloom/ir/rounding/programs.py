@@ -30,8 +30,11 @@ NDArray = npt.NDArray[Any]
 MOST_POINTS = 1 << 27
 """Points of md_homs up to which a program is evaluated with errors, some 30 seconds."""
 
-POINTS_OF_A_STEP = 4000
-"""Points of an md_hom that take as long as one step of a nest, or the launch of an md_hom."""
+POINTS_OF_A_PART = 400
+"""Points of an md_hom that take as long as one part of the expression in a step of a nest."""
+
+PARTS_OF_A_LAUNCH = 10
+"""As many parts take as long as the launch of an md_hom."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +105,8 @@ class _Budget:
     def __init__(self, most: float) -> None:
         self.left = most
 
-    def spend(self, points: int) -> None:
-        self.left -= points + POINTS_OF_A_STEP
+    def spend(self, points: int, parts: int = PARTS_OF_A_LAUNCH) -> None:
+        self.left -= points + POINTS_OF_A_PART * parts
         if self.left < 0:
             raise _TooLargeError
 
