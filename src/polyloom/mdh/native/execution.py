@@ -17,6 +17,7 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.host import Buffer, HostNode, HostProgram, MdHom, Role, uses
 from polyloom.ir.transform.join_maps import joined_maps
+from polyloom.ir.transform.narrow_integers import narrow_integers
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.mdh.device.devices import DeviceModel
@@ -79,6 +80,7 @@ def tree_of(
     program = after_pass("the fusion of sweeps", fused_sweeps(program, device))
     program = after_pass("the joining of maps", joined_maps(program))
     program = after_pass("the ordering of maps", maps_in_order(program, device))
+    program = after_pass("narrower integers", narrow_integers(program))
     rows = rows_of(program)
     lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)
     tree = program_tree(program, lower, rows.reshaped, marked=marked)
