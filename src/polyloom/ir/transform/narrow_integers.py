@@ -416,10 +416,14 @@ def _converted(value: Expression, kind: ElementType) -> Expression:
     return value if value.type is kind else Convert(kind, value)
 
 
+_ANOTHER_NAME = 0.01
+"""A conversion that changes no bits: of two ways that are as good, the one without it is taken."""
+
+
 def _conversion(value: Expression, kind: ElementType) -> float:
     """Return about how many instructions a conversion takes: what is loaded may be widened on its way."""
     if value.type.size == kind.size:
-        return 0.0
+        return _ANOTHER_NAME if value.type is not kind else 0.0
     if value.type.size < kind.size:
         return 0.5 if isinstance(value, Read) else 1.0
     return 1.0

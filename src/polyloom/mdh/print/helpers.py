@@ -272,21 +272,24 @@ def _nan_extreme(name: str, family: str, kind: _Kind) -> str:
 
 
 def _extreme(name: str, family: str, kind: _Kind) -> str:
-    """Return the larger or smaller of two integers, which OpenCL has, and x86 where they have a sign."""
+    """Return the larger or smaller of two integers, which OpenCL has, and x86 where they have no 64 bits."""
     sign = ">" if family == "max" else "<"
     plain = kind.chosen(f"a {sign} b", "a", "b")
-    letter = {ElementType.INT16: "w", ElementType.INT32: "d"}.get(kind.element)
+    letter = {1: "b", 2: "w", 4: "d"}.get(kind.element.size)
     if kind.width == 1 or kind.dialect.own_functions or letter is None:
         return _one_line(name, kind, "a b", plain)
     has, suffix, more = {
         16: ("__SSE4_1__", "128", ""),
         32: ("__AVX2__", "256", ""),
-        64: (f"__AVX512{'BW' if letter == 'w' else 'F'}__", "512_mask", ", a, -1"),
+        64: (f"__AVX512{'F' if letter == 'd' else 'BW'}__", "512_mask", ", (wide)a, -1"),
     }.get(kind.width * kind.element.size, ("", "", ""))
     if not has:
         return _one_line(name, kind, "a b", plain)
-    own = f"p{family}s{letter}{suffix}(a, b{more})"
-    return _in_hardware(name, kind, plain, f"{has} && !defined __clang__", own)
+    own = f"p{family}{'s' if kind.signed else 'u'}{letter}{suffix}((wide)a, (wide)b{more})"
+    part = "char" if letter == "b" else kind.dialect.type(SIGNED[kind.element.size])
+    size = kind.width * kind.element.size
+    before = f"    typedef {part} wide __attribute__((vector_size({size})));\n"
+    return _in_hardware(name, kind, plain, f"{has} && !defined __clang__", own, before=before)
 
 
 def _chosen_extreme(name: str, family: str, kind: _Kind) -> str:

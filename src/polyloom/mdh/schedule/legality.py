@@ -15,7 +15,7 @@ from polyloom.mdh.schedule.risks import exists, risky_reads
 from polyloom.mdh.schedule.schedules import Memory
 from polyloom.mdh.schedule.tiling import TileFacts
 
-WIDTHS = (1, 2, 4, 8, 16)
+WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 LARGEST_TILE = 128
 """Results of a register tile: more never fit into registers and make builds long."""
 
@@ -26,6 +26,11 @@ LARGEST_FETCH = 48
 
 LARGEST_BODY, LARGEST_OF_UNKNOWN = 2048, 192
 """Points that are written out in a kernel; where an extent is not known, every shape of a tile is."""
+
+
+def most_lanes(device: DeviceModel) -> int:
+    """Return how many elements a vector may have: OpenCL C has no type of more than 16."""
+    return 16 if device.index >= 0 else max(WIDTHS)
 
 
 def problems(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> tuple[str, ...]:
@@ -64,7 +69,7 @@ def _shape(facts: TileFacts) -> Iterator[str]:
     elif min((*schedule.items, *schedule.private), default=1) < 1:
         yield "work-items and register tiles are at least 1"
     elif schedule.width not in WIDTHS or (schedule.vector is None) != (schedule.width == 1):
-        yield "a vector has 2, 4, 8 or 16 elements, and then a dimension"
+        yield "a vector has 2, 4, 8, 16, 32 or 64 elements, and then a dimension"
     elif schedule.vector is not None and not 0 <= schedule.vector < count:
         yield "there is no such dimension for vectors"
 
@@ -85,6 +90,8 @@ def _vectors(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterato
     if d is None:
         return
     name = facts.hom.iterators[d]
+    if schedule.width > most_lanes(device):
+        yield f"vectors of {schedule.width} elements: the device has at most {most_lanes(device)}"
     if facts.guard_uses(d) and d in facts.reduced:
         yield f"`{name}`: the guard tells points of a vector apart"
     if schedule.strided[d]:

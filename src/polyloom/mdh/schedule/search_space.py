@@ -15,6 +15,7 @@ from math import ceil, prod
 from random import Random
 from typing import Any
 
+from polyloom.ir.expressions import walk
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.schedule.addresses import Access, Buffers
@@ -22,7 +23,7 @@ from polyloom.mdh.schedule.cost.cost_model import Prediction, prediction, unbeat
 from polyloom.mdh.schedule.cost.loop_sizes import Reads, likely
 from polyloom.mdh.schedule.designs import designs
 from polyloom.mdh.schedule.gpu_designs import gpu_designs
-from polyloom.mdh.schedule.legality import LARGEST_TILE, is_legal
+from polyloom.mdh.schedule.legality import LARGEST_TILE, is_legal, most_lanes
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.schedule.tiling import TileFacts, parts_vectors
 
@@ -172,7 +173,10 @@ class ScheduleSpace:
         """Elements of a vector register."""
         views = (*self.hom.inputs, *self.hom.outputs)
         size = max(self.buffers[view.buffer].type.size for view in views)
-        return max(1, min(16, self.device.vector_bytes // max(size, 1)))
+        most = 16
+        if not any(part.type.is_float for term in self.hom.terms for part in walk(term)):
+            size, most = max(size, self.reads.widest), most_lanes(self.device)
+        return max(1, min(most, self.device.vector_bytes // max(size, 1)))
 
     @cached_property
     def on_gpu(self) -> bool:
