@@ -53,6 +53,22 @@ def test_absolute_values(family: str, elements: list[ElementType], tmp_path: Pat
         np.testing.assert_array_equal(run(values).view(bits), expected.view(bits), element.value)
 
 
+@pytest.mark.parametrize("family", ["max", "min"])
+def test_the_larger_and_the_smaller(family: str, tmp_path: Path) -> None:
+    """Each vector is compared with itself, its elements in the other order."""
+
+    def extreme(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
+        places = ", ".join(map(str, reversed(range(case[2]))))
+        return f"{language.helper(family, *case[1:])}(v, __builtin_shufflevector(v, v, {places}))"
+
+    cases = [(e, e, w) for e in INTEGERS for w in [*WIDTHS, 32] if w * e.size <= 32]
+    for run, (element, _, width) in _built(cases, extreme, tmp_path):
+        values = _values(element)
+        turned = values.reshape(-1, width)[:, ::-1].ravel()
+        expected = np.maximum(values, turned) if family == "max" else np.minimum(values, turned)
+        np.testing.assert_array_equal(run(values), expected, f"{element.value} {width}")
+
+
 Case = tuple[ElementType, ElementType, int]
 Run = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 

@@ -17,6 +17,9 @@ T = TypeVar("T")
 ORIGINS = ("source", "estimate")
 """Where a number comes from: a document that can be looked up, or a judgement and its reason."""
 
+NEAR = (2, 3, 4)
+"""Distances of elements that are shuffled out of as many vectors of neighbours."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionCosts:

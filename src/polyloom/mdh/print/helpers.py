@@ -14,6 +14,7 @@ from functools import partial
 from polyloom.ir.scalar_functions.function import BINARY, UNARY
 from polyloom.ir.scalar_functions.spelling import Call, Formula
 from polyloom.ir.types import ElementType
+from polyloom.mdh.device.costs import NEAR
 from polyloom.mdh.print.dialect import (
     NARROW,
     ROUND_HALF,
@@ -464,7 +465,8 @@ def _moved(name: str, family: str, kind: _Kind) -> str:
             )
         case "gather":
             items = ", ".join(f"from[{_times(k)}]" for k in range(kind.width))
-            quick = "" if is_half or kind.width < 4 else _evens(kind) + _backwards(kind)
+            near = "".join(_every(kind, s) for s in NEAR) + _backwards(kind)
+            quick = "" if is_half or kind.width < 4 else near
             return (
                 f"static inline {kind} {name}(const {element} *from, int64_t step)\n{{\n"
                 f"{quick}    return ({kind}){{{items}}};\n}}\n"
@@ -477,16 +479,25 @@ def _moved(name: str, family: str, kind: _Kind) -> str:
             )
 
 
-def _evens(kind: _Kind) -> str:
-    """Return lines that take every second element out of two vectors; the second one ends at the last."""
-    width = kind.width
-    chosen = [2 * k if 2 * k < width else 2 * k + 1 for k in range(width)]
-    copy = kind.dialect.of_header("string.h", "memcpy")
-    return _where_shuffled(
-        f"    if (step == 2) {{\n        {kind} low, high;\n        {copy}(&low, from, sizeof low);\n"
-        f"        {copy}(&high, from + {width - 1}, sizeof high);\n"
-        f"        return {_shuffled(('low', 'high'), chosen)};\n    }}\n"
-    )
+def _every(kind: _Kind, step: int) -> str:
+    """Return lines that take every so many-th element out of vectors; the last one ends at the last."""
+    width, copy = kind.width, kind.dialect.of_header("string.h", "memcpy")
+    first = [*(k * width for k in range(step - 1)), (step - 1) * (width - 1)]
+    names = ", ".join(f"v{k}" for k in range(step))
+    lines = [f"    if (step == {step}) {{", f"        {kind} {names};"]
+    lines += [
+        f"        {copy}(&v{k}, from{f' + {at}' if at else ''}, sizeof v{k});" for k, at in enumerate(first)
+    ]
+    chosen = [step * lane if step * lane < width else 0 for lane in range(width)]
+    for k, at in list(enumerate(first))[1:]:
+        end = at + width
+        taken = [width + step * lane - at for lane in range(width)]
+        before = first[k - 1] + width
+        kept = chosen if k == 1 else [*range(width)]
+        places = [t if before <= step * lane < end else kept[lane] for lane, t in enumerate(taken)]
+        lines.append(f"        v{k} = {_shuffled((f'v{k - 1}', f'v{k}'), places)};")
+    lines += [f"        return v{step - 1};", "    }"]
+    return _where_shuffled("\n".join(lines) + "\n")
 
 
 def _backwards(kind: _Kind) -> str:

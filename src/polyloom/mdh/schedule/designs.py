@@ -20,6 +20,7 @@ from functools import cached_property
 from math import ceil, prod
 
 from polyloom.ir.host import Order
+from polyloom.mdh.device.costs import NEAR
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, Reads, likely
@@ -44,6 +45,9 @@ REUSED = 16
 
 _LOADED = (Number(1), Number(2), Number(-1))
 """Distances of neighbours in vectors that are loaded without a copy: 2 takes two loads and a shuffle."""
+
+_NEAR = (*_LOADED, *map(Number, NEAR))
+"""The same of what is not packed when a program is loaded."""
 
 _Tile = tuple[tuple[int, int], ...]
 """Dimensions and how many points, vectors counted once, a register tile has along them."""
@@ -135,7 +139,8 @@ class _Designs:
             if access is None:
                 return None
             is_moving = k in self.reads.inner and access.uses(v)
-            apart = is_moving and access.strides[v] not in _LOADED
+            loaded = _LOADED if access.buffer.constant else _NEAR
+            apart = is_moving and access.strides[v] not in loaded
             constant = access.buffer.constant and len(access.steps) > 1
             if apart and not constant and not (copies and self._is_reused(access, v)):
                 return None

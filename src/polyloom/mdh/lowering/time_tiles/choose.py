@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from polyloom.ir.host import HostNode, HostProgram, MdHom, Nest
+from polyloom.ir.transform.narrow_integers import narrow_md_hom
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.program_tree import names_of
 from polyloom.mdh.lowering.time_tiles.sizes import Shape, TimeCost
@@ -79,7 +80,7 @@ def in_tiles(tiled: Tiled, schedules: Schedules) -> Schedules:
         alone = replace(device, compute_units=1) if hom.name in shared else device
         if like is None:
             return schedules(hom, program, alone)
-        found = schedules(like, program, alone)
+        found = schedules(narrow_md_hom(like), program, alone)
         if found is None:
             return None
         found = replace(found, group=(0,) * len(hom.extents), streaming=False)

@@ -12,11 +12,14 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, product
 from math import ceil, prod
 
-from polyloom.mdh.device.costs import CpuCosts, InstructionCosts
+from polyloom.mdh.device.costs import NEAR, CpuCosts, InstructionCosts
 from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
 from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes
-from polyloom.polyhedra.loops.tree import Number
+from polyloom.polyhedra.loops.tree import IntExpression, Number
+
+_PER_VECTOR = 1.5
+"""What each further vector costs, of every second element's cost; an estimate, loops in the first cache."""
 
 _REVERSAL = 1.0
 """Instructions that put the elements of a vector into the other order."""
@@ -82,10 +85,21 @@ class StepModel:
         if plan is None and access.strides[vector] == Number(-1):
             return count * self.registers_per_value * (split + _REVERSAL)
         if not unit:
-            is_second = plan is None and access.strides[vector] == Number(2)
-            each = self.costs.every_second_element if is_second else self.costs.gathered_element
-            return each * count * width
+            distance = access.strides[vector] if plan is None else None
+            return self._apart(distance) * count * width
         return count * self.registers_per_value * (self.costs.aligned_load if aligned else split)
+
+    def _apart(self, distance: IntExpression | None) -> float:
+        """Return the cost of an element of a vector whose elements lie apart: shuffled out where they are near.
+
+        ``distance``: None where it is not known.
+        """
+        gathered, second = self.costs.gathered_element, self.costs.every_second_element
+        if distance == Number(2):
+            return second
+        if isinstance(distance, Number) and distance.value in NEAR:
+            return min(gathered, _PER_VECTOR * second * (distance.value - 1))
+        return gathered
 
     @property
     def _is_wide(self) -> bool:

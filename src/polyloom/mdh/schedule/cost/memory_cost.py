@@ -151,12 +151,13 @@ class MemoryModel:
         return item.known[sizes]
 
     def _touched(self, item: Traffic, sizes: Sizes) -> Pieces:
+        """Return the pieces of memory between which there are whole lines that nothing touches."""
         run, apart = item.bytes, list[tuple[int, int]]()
         for n, distance in item.rows(self._box(item, sizes)):
             if n == 1:
                 continue
-            if not apart and distance == run:
-                run *= n
+            if not apart and run <= distance <= self.costs.line_bytes:
+                run += distance * (n - 1)
             else:
                 apart.append((n, distance))
         return Pieces(run, tuple(apart), aligned=item.plan is not None)

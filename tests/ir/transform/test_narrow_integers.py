@@ -1,0 +1,204 @@
+"""Narrower integers: the same values for all data, in the types that were hoped for."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from c_host_programs import host_programs_of
+from polyloom.ir.evaluation.programs import evaluate_host
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Convert,
+    Expression,
+    Iterator,
+    Read,
+    Select,
+    Unary,
+    UnaryOp,
+    walk,
+)
+from polyloom.ir.host import Buffer, CombineOperator, HostProgram, Index, MdHom, Order, Role, View
+from polyloom.ir.reductions import KEPT, Combine, combiner
+from polyloom.ir.scalar_functions.function import BinaryFunction
+from polyloom.ir.transform.narrow_integers import narrow_integers
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.types import ElementType
+from polyloom.ir.value_ranges import ValueRanges
+from polyloom.ir.verification.programs import verify
+from polyloom.polyhedra.loops.tree import Number, leaves_in
+from samples import one_in
+
+N = 600
+SMALL = [ElementType.INT8, ElementType.UINT8, ElementType.INT16, ElementType.UINT16]
+WIDE = [ElementType.INT32, ElementType.UINT32, ElementType.INT64]
+
+
+def special(body: str, arguments: str = "") -> HostProgram:
+    arrays = f"const unsigned char a[n], const short s[n], unsigned char o[n], short t[n]{arguments}"
+    (program,) = host_programs_of(f"void f(int n, {arrays}) {{\n#pragma scop\n{body}\n#pragma endscop\n}}")
+    return specialise(program, {"n": N})
+
+
+def maps(program: HostProgram) -> list[MdHom]:
+    return [node for node in leaves_in(program.body) if isinstance(node, MdHom)]
+
+
+def drawn(rng: np.random.Generator, buffer: Buffer) -> npt.NDArray[np.generic]:
+    """Return random elements of a type, its ends and what lies about zero among them."""
+    kind, shape = buffer.type, buffer.extents
+    found = rng.integers(kind.lowest, int(kind.highest), shape, kind.dtype, endpoint=True)
+    ends = np.array([0, 1, 2, kind.lowest, kind.highest], kind.dtype)
+    return np.where(rng.random(shape) < 0.5, rng.choice(ends, shape), found).astype(kind.dtype)
+
+
+def assert_same(program: HostProgram) -> HostProgram:
+    made = narrow_integers(program)
+    verify(made)
+    rng = np.random.default_rng(7)
+    given = {b.name: drawn(rng, b) for b in program.given}
+    for name, wanted in evaluate_host(program, {}, given).items():
+        np.testing.assert_array_equal(evaluate_host(made, {}, given)[name], wanted, err_msg=name)
+    return made
+
+
+def widest(program: HostProgram) -> int:
+    return max(part.type.size for hom in maps(program) for term in hom.terms for part in walk(term))
+
+
+@pytest.mark.parametrize(
+    ("body", "size"),
+    [
+        ("o[i] = a[i] > 100 ? 255 : 0;", 1),
+        ("o[i] = a[i] > 300 ? 255 : 0;", 2),
+        ("o[i] = a[i] + 3 * a[n - 1 - i];", 1),
+        ("o[i] = (a[i] + a[n - 1 - i] + 1) / 2;", 2),
+        ("o[i] = (a[i] * 77 + a[n - 1 - i] * 179 + 128) >> 8;", 2),
+        ("o[i] = (a[i] * 77 + a[n - 1 - i] * 180 + 128) >> 8;", 4),
+        ("int d = a[i] - a[n - 1 - i]; o[i] = d < 0 ? -d : d;", 2),
+        ("int d = a[i] * 9 - 1000; o[i] = d < 0 ? 0 : d > 255 ? 255 : d;", 2),
+        ("t[i] = s[i] + 3 * s[n - 1 - i] - 7;", 2),
+        ("t[i] = (s[i] * s[n - 1 - i]) >> 15;", 4),
+        ("t[i] = s[i] / s[n - 1 - i];", 4),
+        ("t[i] = a[i] % 8 + a[i] / 3;", 2),
+    ],
+)
+def test_the_widest_type(body: str, size: int) -> None:
+    program = special(f"for (int i = 0; i < n; i++) {{ {body} }}")
+    assert widest(program) >= 4
+    assert widest(assert_same(program)) == size
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("r[0] += a[i] > 9;", ElementType.INT16),
+        ("r[0] += a[i];", ElementType.INT32),
+        ("if (a[i] > 9) r[0]++;", ElementType.INT16),
+        ("r[0] += s[i] * s[i];", ElementType.INT64),
+        ("r[0] = a[i] + 2 > r[0] ? a[i] + 2 : r[0];", ElementType.INT16),
+    ],
+)
+def test_totals_have_the_type_that_all_of_them_fit(body: str, kind: ElementType) -> None:
+    program = special(f"for (int i = 0; i < n; i++) {{ {body} }}", ", long r[1]")
+    (hom,) = maps(assert_same(program))
+    assert hom.terms[0].type is kind
+
+
+def test_a_total_of_more_terms_needs_a_wider_type() -> None:
+    body = "for (int i = 0; i < n; i++) for (int j = 0; j < {}; j++) r[0] += a[i] > j;"
+    kinds = [maps(narrow_integers(special(body.format(k), ", long r[1]")))[0].terms[0].type for k in (54, 55)]
+    assert kinds == [ElementType.INT16, ElementType.UINT16]
+
+
+@pytest.mark.parametrize("seed", one_in(10, range(400)))
+def test_random_functions(seed: int) -> None:
+    assert_same(random_program(Random(seed)))
+
+
+@pytest.mark.parametrize("seed", one_in(10, range(400)))
+def test_ranges_hold(seed: int) -> None:
+    """A function is stored whole, and is never outside its range."""
+    rng = Random(1000 + seed)
+    term = random_integer(rng, rng.choice(WIDE), 4, kinds := [rng.choice(SMALL) for _ in range(3)])
+    low, high = ValueRanges((Number(N),)).of(term)
+    program = program_of(kinds, term)
+    generator = np.random.default_rng(seed)
+    found = evaluate_host(program, {}, {b.name: drawn(generator, b) for b in program.given})["out"]
+    assert low <= int(found.min()) and int(found.max()) <= high
+
+
+def random_program(rng: Random) -> HostProgram:
+    kinds = [rng.choice(SMALL) for _ in range(3)]
+    wide = rng.choice(WIDE)
+    term = random_integer(rng, wide, 4, kinds)
+    if rng.random() < 0.3:
+        operator = rng.choice([Combine.ADD, Combine.MAXIMUM, Combine.MINIMUM])
+        return program_of(kinds, term, CombineOperator(Order.POINTWISE, combiner(operator, wide)))
+    return program_of(kinds, Convert(rng.choice([*SMALL, *SMALL, wide]), term))
+
+
+def program_of(kinds: list[ElementType], term: Expression, operator: CombineOperator = KEPT) -> HostProgram:
+    """Return a program that stores a function of three arrays and the iterator, or combines its values."""
+    buffers = [Buffer.of(f"a{k}", kind, (N,), role=Role.INPUT) for k, kind in enumerate(kinds)]
+    is_map = operator is KEPT
+    there = (Index.unit(0, 1),) if is_map else (Index.of((0,)),)
+    hom = MdHom(
+        name="S",
+        iterators=("i",),
+        extents=(Number(N),),
+        inputs=tuple(View(b.name, (Index.unit(0, 1),)) for b in buffers),
+        outputs=(View("out", there),),
+        terms=(term,),
+        combine=(operator,),
+        initial=(None if is_map else Constant(5, term.type),),
+        finish=(None,),
+    )
+    out = Buffer.of("out", term.type, (N if is_map else 1,), role=Role.OUTPUT)
+    return HostProgram(name="f", parameters=(), buffers=(*buffers, out), body=(hom,))
+
+
+BINARY = [
+    *(BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.DIVIDE, BinaryOp.REMAINDER),
+    *(BinaryOp.MAXIMUM, BinaryOp.MINIMUM, BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR),
+]
+SHIFTS: list[BinaryFunction] = [BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT]
+NUMBERS = [0, 1, 2, 3, 7, 8, 9, 127, 128, 255, 256, -1, -2, -128, 1000, 32767, 65535, 65536]
+
+
+def random_integer(rng: Random, kind: ElementType, depth: int, reads: list[ElementType]) -> Expression:
+    """Return a random function of integers, as C would convert its operands."""
+
+    def inner() -> Expression:
+        return random_integer(rng, kind, depth - 1, reads)
+
+    if depth == 0 or rng.random() < 0.1:
+        k = rng.randrange(len(reads))
+        leaf = rng.random()
+        if leaf < 0.3:
+            return Constant(rng.choice(NUMBERS), kind)
+        return Iterator(0, kind) if leaf < 0.35 else Convert(kind, Read(k, reads[k]))
+    match rng.choice(["binary", "binary", "binary", "shift", "unary", "select", "extreme", "convert"]):
+        case "binary":
+            return Binary(rng.choice(BINARY), inner(), inner())
+        case "shift":
+            count = inner() if rng.random() < 0.2 else Constant(rng.randrange(8 * kind.size), kind)
+            return Binary(rng.choice(SHIFTS), inner(), count)
+        case "unary":
+            return Unary(rng.choice([UnaryOp.NEGATE, UnaryOp.ABS, UnaryOp.COMPLEMENT]), inner())
+        case "select":
+            return Select(Compare(rng.choice([*CompareOp]), inner(), inner()), inner(), inner())
+        case "extreme":
+            a, b = inner(), inner()
+            then, otherwise = rng.sample([a, b, Unary(UnaryOp.NEGATE, a)], 2)
+            return Select(Compare(rng.choice([*CompareOp]), a, b), then, otherwise)
+        case _:
+            between = rng.choice([*SMALL, *WIDE])
+            return Convert(kind, random_integer(rng, between, depth - 1, reads))
