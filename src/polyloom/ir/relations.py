@@ -8,8 +8,21 @@ from __future__ import annotations
 
 import islpy as isl
 
-from polyloom.ir.host import Buffer, Index, View
+from polyloom.ir.host import Buffer, Index, MdHom, View
 from polyloom.ir.statements import Statement
+from polyloom.polyhedra.loops.accesses import Elements, NotKnown, meeting, question
+from polyloom.polyhedra.loops.scope import Scope
+from polyloom.polyhedra.loops.tree import (
+    IntExpression,
+    Name,
+    Number,
+    Operation,
+    names_in,
+    sum_of,
+)
+
+OPERATIONS = 200_000
+"""What isl may spend on whether two accesses meet: hundreds of times what it takes for triangles."""
 
 
 def instance_set(statement: Statement) -> isl.Set:
@@ -49,6 +62,32 @@ def first_unwritten(statement: Statement, tensor: Buffer) -> tuple[int, ...] | N
     writes = access_relation(statement, statement.write).intersect_domain(instance_set(statement))
     missing = element_set(tensor).subtract(writes.range())
     return None if missing.is_empty() else _coordinates(missing.lexmin())
+
+
+def never_meet(first: tuple[MdHom, View], second: tuple[MdHom, View]) -> bool:
+    """Return whether two accesses to a buffer have no element in common; False where isl cannot tell soon."""
+    try:
+        with question("where two maps meet", OPERATIONS):
+            return meeting(_elements(*first), _elements(*second), ()) is None
+    except NotKnown:
+        return False
+
+
+def _elements(hom: MdHom, view: View) -> Elements:
+    """Return ``{ [i, j] -> x[...] }`` where the guard holds; an index that is computed is any."""
+    indices = [_sum(i, hom) if isinstance(i, Index) else None for i in view.indices]
+    parts = (*hom.extents, *(i for i in indices if i is not None), *((hom.guard,) if hom.guard else ()))
+    names = sorted({name for part in parts for name in names_in(part)} - {*hom.iterators})
+    scope = Scope.of_names(names)
+    for name, extent in zip(hom.iterators, hom.extents, strict=True):
+        scope = scope.inside(name, Number(0), Operation("<", (Name(name), extent)), Number(1))
+    if hom.guard is not None:
+        scope = scope.where(hom.guard)
+    return scope.tuples(view.buffer, indices)
+
+
+def _sum(index: Index, hom: MdHom) -> IntExpression:
+    return sum_of([*((c, Name(hom.iterators[d])) for d, c in index.used), (1, index.offset)])
 
 
 def _coordinates(points: isl.Set) -> tuple[int, ...]:

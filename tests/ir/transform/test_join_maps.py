@@ -19,8 +19,11 @@ from samples import one_in
 N = 24
 
 
-def special(body: str) -> HostProgram:
-    arguments = "int n, unsigned a[3 * n + 9], unsigned b[3 * n + 9], unsigned c[3 * n + 9]"
+ROWS = "int n, unsigned a[3 * n + 9], unsigned b[3 * n + 9], unsigned c[3 * n + 9]"
+MATRICES = "int n, unsigned a[n][n], unsigned b[n][n]"
+
+
+def special(body: str, arguments: str = ROWS) -> HostProgram:
     text = f"void f({arguments}) {{\n#pragma scop\n{body}\n#pragma endscop\n}}"
     (program,) = host_programs_of(text)
     return specialise(program, {"n": N})
@@ -35,7 +38,7 @@ def assert_same(program: HostProgram) -> HostProgram:
     made = joined_maps(program)
     verify(made)
     rng = np.random.default_rng(5)
-    given = {b.name: rng.integers(0, 1 << 32, 3 * N + 9, dtype=np.uint32) for b in program.given}
+    given = {b.name: rng.integers(0, 1 << 32, b.extents, dtype=np.uint32) for b in program.given}
     for name, wanted in evaluate_host(program, {}, given).items():
         np.testing.assert_array_equal(evaluate_host(made, {}, given)[name], wanted, err_msg=name)
     return made
@@ -72,6 +75,20 @@ def test_what_stays_apart(bodies: tuple[str, str]) -> None:
     program = special("\n".join(f"for (int i = 0; i < n; i++) {body}" for body in bodies))
     assert len(maps(program)) == 2
     assert joined_maps(program) == program
+
+
+@pytest.mark.parametrize(
+    ("body", "count"),
+    [
+        ("for (int j = i + 1; j < n; j++) { unsigned t = a[i][j]; a[i][j] = a[j][i]; a[j][i] = t; }", 1),
+        ("for (int j = i + 1; j < n; j++) { a[i][j] += a[j][i]; a[j][i] = b[i][j]; }", 1),
+        ("for (int j = i; j < n; j++) { a[i][j] = b[i][j]; a[j][i] = b[i][j] + a[i][j]; }", 2),
+    ],
+)
+def test_triangles_have_no_element_in_common(body: str, count: int) -> None:
+    program = special(f"for (int i = 0; i < n; i++) {body}", MATRICES)
+    assert len(maps(program)) > 1
+    assert len(maps(assert_same(program))) == count
 
 
 def test_a_temporary_disappears() -> None:

@@ -4,7 +4,8 @@ Before: ``t[i] = a[i]; a[i] = b[i]; b[i] = t[i]``, three maps. After: one map wi
 ``b[i]`` and ``b[i]`` from ``a[i]``, which are both read before any is stored; there is no ``t``.
 
 An element that one of two maps writes the other one may touch only at the same point. Where they touch
-different elements of one array follows from steps (``a[2 i]`` and ``a[2 i + 1]``) and ranges.
+different elements of one array follows from steps (``a[2 i]`` and ``a[2 i + 1]``), from ranges, and from
+guards, which isl is asked about (``a[i][j]`` and ``a[j][i]`` where i < j).
 
 Source: loop fusion (Kennedy and McKinley 1993), of loops whose iterations are independent. Not in the papers.
 """
@@ -20,6 +21,7 @@ from polyloom.ir.expressions import Expression, Read, walk
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Role, View, uses
 from polyloom.ir.node_names import with_unique_names
 from polyloom.ir.rebuild import read_positions, rebuilt
+from polyloom.ir.relations import never_meet
 from polyloom.ir.transform.fuse_maps import (
     combined_dimensions,
     permuted_condition,
@@ -151,7 +153,9 @@ def _orders(a: MdHom, b: MdHom) -> Iterator[tuple[View, View]]:
 
 def _in_order(x: View, y: View, a: MdHom, b: MdHom) -> bool:
     """Whether two accesses touch an element at the same point alone, or never the same."""
-    return x == y or any(_apart(p, q, a) for p, q in zip(x.indices, y.indices, strict=True))
+    if x == y or any(_apart(p, q, a) for p, q in zip(x.indices, y.indices, strict=True)):
+        return True
+    return a.guard is not None and never_meet((a, x), (b, y))
 
 
 def _apart(p: Index | Expression, q: Index | Expression, hom: MdHom) -> bool:

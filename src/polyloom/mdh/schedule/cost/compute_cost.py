@@ -90,7 +90,7 @@ class StepModel:
         return count * self.registers_per_value * (self.costs.aligned_load if aligned else split)
 
     def _apart(self, distance: IntExpression | None) -> float:
-        """Return the cost of an element of a vector whose elements lie apart: shuffled out where they are near.
+        """Return the cost of an element where those of a vector lie apart: near ones are shuffled out.
 
         ``distance``: None where it is not known.
         """
