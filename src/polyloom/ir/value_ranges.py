@@ -6,12 +6,16 @@ its type. Source: interval arithmetic (Moore 1966); of bit operations by the bit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
 
 from polyloom.ir.conditions import Range
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
+    Compare,
+    CompareOp,
     Constant,
     Convert,
     Expression,
@@ -50,6 +54,19 @@ def wrapped(value: int, kind: ElementType) -> int:
     return (value - low) % (high - low + 1) + low
 
 
+@dataclass(frozen=True)
+class FloatRange:
+    """Between which numbers a float lies, where it is one; ``may_be_no_number``: it may be a NaN."""
+
+    low: float
+    high: float
+    may_be_no_number: bool = False
+
+
+_SLACK = 2.0**-9
+"""More than any rounding of a float changes it by, in parts."""
+
+
 class ValueRanges:
     """Ranges of integer expressions over a domain with these ``extents``; each is found once."""
 
@@ -64,6 +81,61 @@ class ValueRanges:
             self._known[id(value)] = value, found if fits(found, value.type) else whole
         return self._known[id(value)][1]
 
+    def of_float(self, value: Expression) -> FloatRange | None:
+        """Return where the numbers lie that an expression of floats may be; None where that is not known."""
+        found = self._float(value, ())
+        return found if max(-found.low, found.high) < _LARGEST[value.type] else None
+
+    def _float(self, e: Expression, given: Sequence[_Given]) -> FloatRange:
+        """Return the range of floats where others lie as ``given``, if they are numbers."""
+        found = self._float_of(e, given)
+        for value, low, high in given:
+            if value == e:
+                found = replace(found, low=max(found.low, low), high=min(found.high, high))
+        return found
+
+    def _float_of(self, e: Expression, given: Sequence[_Given]) -> FloatRange:
+        match e:
+            case Constant(value=value) if isfinite(value):
+                return _rounded(float(value), float(value), e.type, no_number=False)
+            case Convert(operand=a) if a.type is ElementType.BOOL:
+                return FloatRange(0.0, 1.0)
+            case Convert(operand=a) if is_integer(a.type):
+                values = self.of(a)
+                return _rounded(float(values[0]), float(values[1]), e.type, no_number=False)
+            case Convert(operand=a):
+                found = self._float(a, given)
+                return _rounded(found.low, found.high, e.type, no_number=found.may_be_no_number)
+            case Unary(op=op, operand=a) if op in _FLOATS_OF_ONE:
+                found = self._float(a, given)
+                low, high = _FLOATS_OF_ONE[op](found.low, found.high)
+                return FloatRange(low, high, found.may_be_no_number)
+            case Binary(op=op, left=a, right=b) if op in _FLOATS_OF_TWO:
+                first, second = self._float(a, given), self._float(b, given)
+                no_number = first.may_be_no_number or second.may_be_no_number
+                low, high = _FLOATS_OF_TWO[op]((first.low, first.high), (second.low, second.high))
+                if op in _EXACT:
+                    return _extreme(op, FloatRange(low, high, no_number), first, second)
+                return _rounded(low, high, e.type, no_number=no_number)
+            case Select(condition=c, then=a, otherwise=b):
+                first = self._float(a, (*given, *self._known_where(c, given, holds=True)))
+                second = self._float(b, (*given, *self._known_where(c, given, holds=False)))
+                no_number = first.may_be_no_number or second.may_be_no_number
+                return FloatRange(min(first.low, second.low), max(first.high, second.high), no_number)
+            case _:
+                return FloatRange(-inf, inf, may_be_no_number=True)
+
+    def _known_where(self, c: Expression, given: Sequence[_Given], *, holds: bool) -> Iterable[_Given]:
+        """Yield where compared floats lie where a comparison holds, or does not."""
+        if isinstance(c, Compare) and c.left.type.is_float and c.op in _ORDERS:
+            less, more = (c.left, c.right) if (c.op in _LESS) == holds else (c.right, c.left)
+            low, high = self._float(less, given), self._float(more, given)
+            # with a NaN no comparison holds
+            if holds or not high.may_be_no_number:
+                yield less, -inf, high.high
+            if holds or not low.may_be_no_number:
+                yield more, low.low, inf
+
     def is_shift_within(self, count: Expression, kind: ElementType) -> bool:
         """Whether a shift of a type by ``count`` always leaves a bit; what others give is not one rule."""
         low, high = self.of(count)
@@ -74,8 +146,9 @@ class ValueRanges:
             case Constant(value=number, type=kind):
                 value = wrapped(int(number), kind)
                 return value, value
-            case Iterator(dimension=k) if isinstance(extent := self.extents[k], Number):
-                return 0, max(0, extent.value - 1)
+            case Iterator(dimension=k) if k < len(self.extents):
+                extent = self.extents[k]
+                return (0, max(0, extent.value - 1)) if isinstance(extent, Number) else range_of_type(e.type)
             case Unary(op=op, operand=a) if op in _OF_ONE:
                 return _OF_ONE[op](self.of(a))
             case Binary(op=op, left=a, right=b) if op in _SHIFTS and self.is_shift_within(b, e.type):
@@ -91,6 +164,58 @@ class ValueRanges:
                 return self.of(a)
             case _:
                 return range_of_type(e.type)
+
+
+_Floats = tuple[float, float]
+_Given = tuple[Expression, float, float]
+
+_LESS = (CompareOp.LT, CompareOp.LE)
+_ORDERS = (*_LESS, CompareOp.GT, CompareOp.GE)
+
+_LARGEST = {ElementType.FLOAT16: 6e4, ElementType.FLOAT32: 1e38, ElementType.FLOAT64: 1e300}
+"""Numbers of a type that are no infinities, however they are rounded."""
+
+
+def _rounded(low: float, high: float, kind: ElementType, *, no_number: bool) -> FloatRange:
+    """Return a range after rounding; all numbers where there may be infinities, of which NaNs come."""
+    if not -_LARGEST[kind] < low <= high < _LARGEST[kind]:
+        return FloatRange(-inf, inf, may_be_no_number=True)
+    slack = max(abs(low), abs(high)) * _SLACK
+    return FloatRange(low - slack, high + slack, no_number)
+
+
+def _extreme(op: BinaryFunction, found: FloatRange, a: FloatRange, b: FloatRange) -> FloatRange:
+    """Return the range of a maximum or minimum; C's takes the other operand where one is a NaN."""
+    others = [y for x, y in ((a, b), (b, a)) if x.may_be_no_number and op in (BinaryOp.FMAX, BinaryOp.FMIN)]
+    low, high = min([found.low, *(o.low for o in others)]), max([found.high, *(o.high for o in others)])
+    return replace(found, low=low, high=high)
+
+
+def _product(a: _Floats, b: _Floats) -> _Floats:
+    if not all(map(isfinite, (*a, *b))):
+        return -inf, inf
+    found = [x * y for x in a for y in b]
+    return min(found), max(found)
+
+
+_FLOATS_OF_ONE: dict[UnaryFunction, Callable[[float, float], _Floats]] = {
+    UnaryOp.NEGATE: lambda low, high: (-high, -low),
+    UnaryOp.ABS: lambda low, high: (0.0, max(abs(low), abs(high))),
+    **dict.fromkeys(
+        (UnaryOp.FLOOR, UnaryOp.CEIL, UnaryOp.ROUND, UnaryOp.TRUNC), lambda low, high: (low - 1, high + 1)
+    ),
+}
+
+_FLOATS_OF_TWO: dict[BinaryFunction, Callable[[_Floats, _Floats], _Floats]] = {
+    BinaryOp.ADD: lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    BinaryOp.SUBTRACT: lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    BinaryOp.MULTIPLY: _product,
+    BinaryOp.MAXIMUM: lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    BinaryOp.FMAX: lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    BinaryOp.MINIMUM: lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    BinaryOp.FMIN: lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+}
+_EXACT = (BinaryOp.MAXIMUM, BinaryOp.FMAX, BinaryOp.MINIMUM, BinaryOp.FMIN)
 
 
 def _absolute(a: Range) -> Range:

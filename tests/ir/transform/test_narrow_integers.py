@@ -54,6 +54,9 @@ def maps(program: HostProgram) -> list[MdHom]:
 def drawn(rng: np.random.Generator, buffer: Buffer) -> npt.NDArray[np.generic]:
     """Return random elements of a type, its ends and what lies about zero among them."""
     kind, shape = buffer.type, buffer.extents
+    if kind.is_float:
+        ends = np.array([0, -0.0, 1, 0.5, 300, -3e9, 3e38, np.nan, np.inf, -np.inf], kind.dtype)
+        return rng.choice(ends, shape)
     found = rng.integers(kind.lowest, int(kind.highest), shape, kind.dtype, endpoint=True)
     ends = np.array([0, 1, 2, kind.lowest, kind.highest], kind.dtype)
     return np.where(rng.random(shape) < 0.5, rng.choice(ends, shape), found).astype(kind.dtype)
@@ -135,6 +138,45 @@ def test_ranges_hold(seed: int) -> None:
     assert low <= int(found.min()) and int(found.max()) <= high
 
 
+@pytest.mark.parametrize("seed", one_in(10, range(400)))
+def test_ranges_of_floats_hold(seed: int) -> None:
+    rng, generator = Random(2000 + seed), np.random.default_rng(seed)
+    kinds = [rng.choice([*SMALL, ElementType.FLOAT32]) for _ in range(3)]
+    term = random_float(rng, rng.choice([ElementType.FLOAT32, ElementType.FLOAT64]), 4, kinds)
+    known = ValueRanges((Number(N),)).of_float(term)
+    program = program_of(kinds, term)
+    with np.errstate(all="ignore"):
+        given = {b.name: drawn(generator, b) for b in program.given}
+        found = evaluate_host(program, {}, given)["out"].astype(np.float64)
+    if known is not None:
+        numbers = found[~np.isnan(found)]
+        assert ((known.low <= numbers) & (numbers <= known.high)).all()
+        assert known.may_be_no_number or len(numbers) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("body", "ends"),
+    [
+        ("o[i] = a[i] * 0.5f + 3;", (3, 131)),
+        ("o[i] = x[i] < 0 ? 0 : x[i] > 255 ? 255 : x[i];", (0, 255)),
+        ("o[i] = fmaxf(fminf(x[i], 200), 4);", (4, 200)),
+        ("o[i] = x[i] + 1;", None),
+        ("o[i] = x[i] < 0 ? 0 : x[i];", None),
+    ],
+)
+def test_bounds_of_floats(body: str, ends: tuple[int, int] | None) -> None:
+    (hom,) = maps(special(f"for (int i = 0; i < n; i++) {{ {body} }}", ", const float x[n]"))
+    parts = [
+        part.operand
+        for part in walk(hom.terms[0])
+        if isinstance(part, Convert) and part.operand.type.is_float
+    ]
+    found = ValueRanges(hom.extents).of_float(parts[0])
+    assert (found is None) == (ends is None)
+    if found is not None and ends is not None:
+        assert (found.low, found.high) == pytest.approx(ends, abs=2)
+
+
 def random_program(rng: Random) -> HostProgram:
     kinds = [rng.choice(SMALL) for _ in range(3)]
     wide = rng.choice(WIDE)
@@ -171,6 +213,37 @@ BINARY = [
 ]
 SHIFTS: list[BinaryFunction] = [BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT]
 NUMBERS = [0, 1, 2, 3, 7, 8, 9, 127, 128, 255, 256, -1, -2, -128, 1000, 32767, 65535, 65536]
+
+
+def random_float(rng: Random, kind: ElementType, depth: int, reads: list[ElementType]) -> Expression:
+    """Return a random function of floats with choices, of what may be NaN too."""
+
+    def inner() -> Expression:
+        return random_float(rng, kind, depth - 1, reads)
+
+    if depth == 0 or rng.random() < 0.1:
+        k = rng.randrange(len(reads))
+        return (
+            Constant(rng.choice([0, 1, -1, 255, 0.3, 1e4]), kind)
+            if rng.random() < 0.3
+            else Convert(kind, Read(k, reads[k]))
+        )
+    a, b = inner(), inner()
+    match rng.choice(["binary", "extreme", "select", "clamp", "unary"]):
+        case "binary":
+            return Binary(rng.choice([BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY]), a, b)
+        case "extreme":
+            extremes = [BinaryOp.MAXIMUM, BinaryOp.MINIMUM, BinaryOp.FMAX, BinaryOp.FMIN]
+            return Binary(rng.choice(extremes), a, b)
+        case "select":
+            c = inner()
+            then, otherwise = rng.sample([a, b, c], 2)
+            return Select(Compare(rng.choice([*CompareOp]), a, b), then, otherwise)
+        case "clamp":
+            high = Select(Compare(CompareOp.GT, a, b), b, a)
+            return Select(Compare(CompareOp.LT, a, Constant(0, kind)), Constant(0, kind), high)
+        case _:
+            return Unary(rng.choice([UnaryOp.NEGATE, UnaryOp.ABS, UnaryOp.FLOOR]), a)
 
 
 def random_integer(rng: Random, kind: ElementType, depth: int, reads: list[ElementType]) -> Expression:

@@ -438,7 +438,7 @@ def _instructions(
         case BinaryOp.MULTIPLY:
             return {1: 6.0, 2: 1.0, 4: 2.0, 8: 6.0}[kind.size]
         case BinaryOp.SHIFT_LEFT | BinaryOp.SHIFT_RIGHT:
-            each = {1: 4.0, 2: 1.0, 4: 1.0, 8: 1.0}[kind.size]
+            each = {1: 2.0, 2: 1.0, 4: 1.0, 8: 1.0}[kind.size]
             return each if isinstance(last, Constant) else each + (4.0 if kind.size >= 4 else 8.0)
         case BinaryOp.DIVIDE | BinaryOp.REMAINDER:
             signs = 0.0 if kind in UNSIGNED else 2.0

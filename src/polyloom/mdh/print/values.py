@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from math import ceil, floor
 
 import numpy as np
 
@@ -45,7 +46,8 @@ from polyloom.ir.scalar_functions.spelling import (
     Wrapping,
 )
 from polyloom.ir.types import ElementType
-from polyloom.mdh.print.dialect import NARROW, OPENCL, ROUND_HALF, SIGNED, Dialect, value_bytes
+from polyloom.ir.value_ranges import ValueRanges, fits
+from polyloom.mdh.print.dialect import NARROW, OPENCL, ROUND_HALF, SIGNED, UNSIGNED, Dialect, value_bytes
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 _ATOM, _PREFIX, _TIMES, _PLUS, _SHIFT, _LESS, _EQUAL, _BIT, _AND, _OR, _CHOICE = range(11, 0, -1)
@@ -245,8 +247,24 @@ class _Printer:
                 int(e.right.value), 8 * e.type.size
             ):
                 return self._rounded(self._operator(sign, e), e.type)
+            case Guarded(sign="<<") if self._shifts_bits(e):
+                return self._shifted(e)
             case spelling:
                 return self._called(spelling, e.left, e.right)
+
+    def _shifts_bits(self, e: Binary) -> bool:
+        """Whether vectors of C are shifted by a constant that leaves a bit of them."""
+        if self.width == 1 or self.dialect.own_functions or not isinstance(e.right, Constant):
+            return False
+        return 0 <= e.right.value < 8 * e.type.size
+
+    def _shifted(self, e: Binary) -> Text:
+        """Return a shift to the left of the bits as those of unsigned numbers, whose overflow is defined."""
+        assert isinstance(e.right, Constant)
+        bits = UNSIGNED.get(e.type, e.type)
+        kind, count = self._type(bits), literal(e.right.value, bits, self.width, self.dialect)
+        inner = self.dialect.reinterpret.format(kind=kind, value=self.text(e.left).text)
+        return Text(self.dialect.reinterpret.format(kind=self._type(e.type), value=f"{inner} << {count}"))
 
     def _called(self, spelling: Spelling, *operands: Expression) -> Text:
         """Write a function as a call, of OpenCL's own or of a helper."""
@@ -336,13 +354,14 @@ class _Printer:
     def _converted(
         self, text: Text, source: ElementType, kind: ElementType, operand: Expression | None = None
     ) -> Text:
-        """Convert as NumPy does: float to integer by way of 64 bits."""
+        """Convert as NumPy does: float to integer by way of 64 bits, of which 32 do where they have it."""
         if source is kind and operand is not None:
             return text
         if source is ElementType.BOOL:
             return self._from_truth(text, kind, operand)
         if source.is_float and not kind.is_float:
-            text, source = self._cast(source, ElementType.INT64, text), ElementType.INT64
+            whole = _integers_of(operand, kind)
+            text, source = self._cast(source, whole, text), whole
         if kind is ElementType.FLOAT16 and source is ElementType.FLOAT64:
             return self._halved(text, source)
         if self._type(source) == self._type(kind) and operand is not None:
@@ -361,6 +380,17 @@ class _Printer:
         if self.width > 1:
             return Text(self.dialect.converted(text.text, source, kind, self.width))
         return Text(f"({self._type(kind)}){text.within(_PREFIX)}", _PREFIX)
+
+
+def _integers_of(operand: Expression | None, kind: ElementType) -> ElementType:
+    """Return the type by way of which a float becomes an integer: of 64 bits, or of 32 that hold it.
+
+    What is no number becomes the lowest one, whose last bits are 0 in both.
+    """
+    found = None if operand is None else ValueRanges(()).of_float(operand)
+    if found is None or not fits((floor(found.low), ceil(found.high)), ElementType.INT32):
+        return ElementType.INT64
+    return ElementType.INT64 if found.may_be_no_number and kind.size >= 4 else ElementType.INT32
 
 
 _OF_MASKS = {"&&": "&", "||": "|", "!=": "^"}
