@@ -154,12 +154,19 @@ def test_ranges_of_floats_hold(seed: int) -> None:
         assert known.may_be_no_number or len(numbers) == len(found)
 
 
+BETWEEN = "(x[i] < 10 ? 10 : x[i] > 20 ? 20 : x[i])"
+"""Where it is a number."""
+
+
 @pytest.mark.parametrize(
     ("body", "ends"),
     [
         ("o[i] = a[i] * 0.5f + 3;", (3, 131)),
         ("o[i] = x[i] < 0 ? 0 : x[i] > 255 ? 255 : x[i];", (0, 255)),
         ("o[i] = fmaxf(fminf(x[i], 200), 4);", (4, 200)),
+        (f"o[i] = fmaxf({BETWEEN}, a[i] * 0.01f);", (0, 20)),
+        (f"o[i] = fminf(a[i] + 90.0f, {BETWEEN});", (10, 345)),
+        (f"o[i] = a[i] * 1.0f < {BETWEEN} ? 150 : a[i] * 1.0f;", (0, 255)),
         ("o[i] = x[i] + 1;", None),
         ("o[i] = x[i] < 0 ? 0 : x[i];", None),
     ],
