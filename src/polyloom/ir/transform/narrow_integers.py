@@ -40,6 +40,7 @@ from polyloom.ir.expressions import (
 from polyloom.ir.host import CombineOperator, HostNode, HostProgram, Index, MdHom, Order
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
+from polyloom.ir.transform.plainer_integers import Plainer
 from polyloom.ir.types import ElementType
 from polyloom.ir.value_ranges import SIGNED, UNSIGNED, ValueRanges, fits, is_integer, wrapped
 from polyloom.polyhedra.loops.tree import Number, with_leaves
@@ -72,7 +73,7 @@ def narrow_md_hom(hom: MdHom) -> MdHom:
     widest = max(part.type.size for term in hom.terms for part in walk(term))
     least = _least_size(hom)
     ranges = ValueRanges(hom.extents)
-    terms = [_Tidy(ranges).of(term) for term in hom.terms]
+    terms = [Plainer(ranges).of(term) for term in hom.terms]
     for size in SIZES:
         if least <= size < widest:
             made = _in_types_of(size, hom, terms, ranges)
@@ -452,105 +453,3 @@ def _instructions(
 def _by_size() -> Sequence[ElementType]:
     """Return the types of integers, narrow ones first, of a size the signed one."""
     return tuple(k for both in zip(SIGNED, UNSIGNED, strict=True) for k in both)
-
-
-# Choices that are other functions
-
-
-class _Tidy:
-    """Choices between two numbers as maximum, minimum and absolute value, of which more is known."""
-
-    def __init__(self, ranges: ValueRanges) -> None:
-        self.ranges = ranges
-        self._known: dict[int, tuple[Expression, Expression]] = {}
-
-    def of(self, e: Expression) -> Expression:
-        """Return the same function of integers."""
-        if id(e) not in self._known:
-            self._known[id(e)] = e, self._tidied(e)
-        return self._known[id(e)][1]
-
-    def _tidied(self, e: Expression) -> Expression:
-        match e:
-            case Unary(op=op, operand=a):
-                return Unary(op, self.of(a))
-            case Binary(op=op, left=a, right=b):
-                return self._binary(Binary(op, self.of(a), self.of(b)))
-            case Compare(op=op, left=a, right=b):
-                return Compare(op, self.of(a), self.of(b))
-            case Convert(type=kind, operand=a):
-                return Convert(kind, self.of(a))
-            case Select(condition=c, then=a, otherwise=b):
-                return self._select(Select(self.of(c), self.of(a), self.of(b)))
-            case _:
-                return e
-
-    def _binary(self, e: Binary) -> Expression:
-        """Divide what is not negative by powers of two as shifts do."""
-        match e:
-            case Binary(op=BinaryOp.DIVIDE, left=a, right=Constant(value=int(value), type=kind)) if (
-                is_integer(kind) and _is_power_of_two(value) and self.ranges.of(a)[0] >= 0
-            ):
-                return Binary(BinaryOp.SHIFT_RIGHT, a, Constant(value.bit_length() - 1, kind))
-            case Binary(op=BinaryOp.REMAINDER, left=a, right=Constant(value=int(value), type=kind)) if (
-                is_integer(kind) and _is_power_of_two(value) and self.ranges.of(a)[0] >= 0
-            ):
-                return Binary(BinaryOp.BIT_AND, a, Constant(value - 1, kind))
-            case _:
-                return e
-
-    def _select(self, e: Select) -> Expression:
-        c = e.condition
-        if not is_integer(e.type) or not isinstance(c, Compare) or c.left.type is not e.type:
-            return e
-        if c.op in (CompareOp.GT, CompareOp.GE):
-            c = Compare(_TURNED[c.op], c.right, c.left)
-        if c.op not in (CompareOp.LT, CompareOp.LE):
-            return e
-        a, b = c.left, c.right
-        if (e.then, e.otherwise) == (a, b):
-            return Binary(BinaryOp.MINIMUM, a, b)
-        if (e.then, e.otherwise) == (b, a):
-            return Binary(BinaryOp.MAXIMUM, a, b)
-        return self._clamped(e, a, b) or _magnitude(e, a, b) or e
-
-    def _clamped(self, e: Select, a: Expression, b: Expression) -> Expression | None:
-        """Return ``a < k ? k : min(a, c)`` as ``max(min(a, c), k)``, or its mirror image; None: neither."""
-        match e.otherwise:
-            case Binary(op=BinaryOp.MINIMUM, left=x, right=y) if e.then == b and a in (x, y):
-                bound = y if x == a else x
-                if self.ranges.of(bound)[0] >= self.ranges.of(b)[1]:
-                    return Binary(BinaryOp.MAXIMUM, e.otherwise, b)
-            case Binary(op=BinaryOp.MAXIMUM, left=x, right=y) if e.then == a and b in (x, y):
-                bound = y if x == b else x
-                if self.ranges.of(bound)[1] <= self.ranges.of(a)[0]:
-                    return Binary(BinaryOp.MINIMUM, e.otherwise, a)
-            case _:
-                pass
-        return None
-
-
-_TURNED = {CompareOp.GT: CompareOp.LT, CompareOp.GE: CompareOp.LE}
-
-
-def _is_power_of_two(value: int) -> bool:
-    return value > 0 and value & (value - 1) == 0
-
-
-def _magnitude(e: Select, a: Expression, b: Expression) -> Expression | None:
-    """Return ``a < 0 ? -a : a``, and the same from the other side, as an absolute value; None: it is none."""
-    if isinstance(b, Constant) and b.value == 0 and _is_negated(e.then, a) and e.otherwise == a:
-        return Unary(UnaryOp.ABS, a)
-    if isinstance(a, Constant) and a.value == 0 and _is_negated(e.otherwise, b) and e.then == b:
-        return Unary(UnaryOp.ABS, b)
-    return None
-
-
-def _is_negated(e: Expression, a: Expression) -> bool:
-    match e:
-        case Unary(op=UnaryOp.NEGATE, operand=operand):
-            return operand == a
-        case Binary(op=BinaryOp.SUBTRACT, left=Constant(value=0), right=operand):
-            return operand == a
-        case _:
-            return False
