@@ -18,23 +18,36 @@ AT_MOST = 6
 TURNS = 4
 """Of the other cases, each run of CI takes one in so many; all have had their turn after as many runs."""
 
+TURNS_OF_SLOW = 2
+"""The same of cases that a test itself puts off, where they are more than `AT_MOST`."""
+
 
 def put_off(items: Iterable[pytest.Item], turn: int) -> None:
     """Let a few cases of each test run at once, spread from the first to the last, and the others later.
 
-    ``turn``: a number that says which share of the others runs in CI: one in `TURNS`.
+    ``turn``: a number that says which share of the others runs in CI.
     """
-    cases: dict[tuple[object, str], list[pytest.Item]] = {}
-    for item in items:
-        if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
-            cases.setdefault((item.parent, getattr(item, "originalname", item.name)), []).append(item)
-    for alike in cases.values():
+    slow = _cases(items, is_slow=True)
+    for alike in _cases(items, is_slow=False):
         step = max(1.0, (len(alike) - 1) / (AT_MOST - 1))
         now = {round(k * step) for k in range(AT_MOST)}
         others = (item for k, item in enumerate(alike) if k not in now)
         for k, item in enumerate(others):
             for mark in LATER if k % TURNS == turn % TURNS else LATER[:1]:
                 item.add_marker(mark)
+    for alike in slow:
+        for k, item in enumerate(alike if len(alike) > AT_MOST else ()):
+            if k % TURNS_OF_SLOW != turn % TURNS_OF_SLOW:
+                item.own_markers[:] = [mark for mark in item.own_markers if mark.name != "ci"]
+
+
+def _cases(items: Iterable[pytest.Item], *, is_slow: bool) -> list[list[pytest.Item]]:
+    """Return the cases of each test that are slow or are not, as they stand."""
+    cases: dict[tuple[object, str], list[pytest.Item]] = {}
+    for item in items:
+        if hasattr(item, "callspec") and (item.get_closest_marker("slow") is not None) is is_slow:
+            cases.setdefault((item.parent, getattr(item, "originalname", item.name)), []).append(item)
+    return list(cases.values())
 
 
 def first_of_each(
