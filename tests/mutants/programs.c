@@ -23,7 +23,7 @@ void written_twice(int n, int a[n + 1], int c[n]) {
 }
 
 void perhaps_written(int n, int a[n], int y[n], int z[n]) {
-  for (int i = 0; i < n; i++) { int t = 7; if (a[i] > 0) t = 1; y[i] = t + z[i]; }
+  for (int i = 0; i < n; i++) { int t = 7; if (a[i] > 0) t = z[i]; y[i] = t + z[i]; }
 }
 
 void perhaps_written_before(int n, int a[n], int y[n], int t[1]) {

@@ -150,7 +150,7 @@ CASES = {
     "conditions": Case(
         no_conditions,
         "float a[n], float y[n], float z[n]",
-        f"{FOR} {{ float t = 7; if (a[i] > 0) t = 1; y[i] = t + z[i]; }}",
+        f"{FOR} {{ float t = 7; if (a[i] > 0) t = z[i]; y[i] = t + z[i]; }}",
     ),
     "plans in reverse": Case(
         plans_in_reverse, "float a[n], float b[n]", f"{FOR} a[i] = 2; {FOR} b[i] = a[i] + b[i];"
