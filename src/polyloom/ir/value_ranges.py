@@ -6,7 +6,7 @@ its type. Source: interval arithmetic (Moore 1966); of bit operations by the bit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 
@@ -20,6 +20,7 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    Read,
     Select,
     Unary,
     UnaryOp,
@@ -68,10 +69,13 @@ _SLACK = 2.0**-9
 
 
 class ValueRanges:
-    """Ranges of integer expressions over a domain with these ``extents``; each is found once."""
+    """Ranges of integer expressions over a domain with these ``extents``; each is found once.
 
-    def __init__(self, extents: Sequence[IntExpression]) -> None:
-        self.extents = extents
+    ``reads``: where some reads are known to lie, by their positions.
+    """
+
+    def __init__(self, extents: Sequence[IntExpression], reads: Mapping[int, Range] | None = None) -> None:
+        self.extents, self.reads = extents, dict(reads or {})
         self._known: dict[int, tuple[Expression, Range]] = {}
 
     def of(self, value: Expression) -> Range:
@@ -146,6 +150,8 @@ class ValueRanges:
             case Constant(value=number, type=kind):
                 value = wrapped(int(number), kind)
                 return value, value
+            case Read(position=k) if k in self.reads:
+                return self.reads[k]
             case Iterator(dimension=k) if k < len(self.extents):
                 extent = self.extents[k]
                 return (0, max(0, extent.value - 1)) if isinstance(extent, Number) else range_of_type(e.type)

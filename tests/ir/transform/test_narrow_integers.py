@@ -26,12 +26,13 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.host import Buffer, CombineOperator, HostProgram, Index, MdHom, Order, Role, View
+from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.reductions import KEPT, Combine, combiner
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.transform.narrow_integers import narrow_integers
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
-from polyloom.ir.value_ranges import ValueRanges
+from polyloom.ir.value_ranges import ValueRanges, wrapped
 from polyloom.ir.verification.programs import verify
 from polyloom.polyhedra.loops.tree import Number, leaves_in
 from samples import one_in
@@ -121,6 +122,35 @@ def test_a_total_of_more_terms_needs_a_wider_type() -> None:
     assert kinds == [ElementType.INT16, ElementType.UINT16]
 
 
+@pytest.mark.parametrize(
+    ("made", "size"),
+    [("sum / 9", 2), ("(sum + 4) >> 3", 2), ("sum > 900 ? 255 : sum / 9", 2), ("sum * sum / 9", 4)],
+)
+def test_what_is_made_of_a_total_is_narrow_too(made: str, size: int) -> None:
+    body = f"""for (int i = 0; i < n - 8; i++) {{
+      int sum = 0;
+      for (int k = 0; k < 9; k++) sum += a[i + k];
+      o[i] = {made};
+    }}"""
+    (hom,) = maps(assert_same(special(body)))
+    (end,) = hom.finish
+    assert end is not None and max(part.type.size for part in walk(end)) == size
+
+
+def test_what_wraps_in_its_own_type_is_not_computed_in_a_wider_one() -> None:
+    absolute = Unary(UnaryOp.ABS, Convert(ElementType.INT8, Read(0, ElementType.INT16)))
+    assert_same(
+        program_of([ElementType.INT16], Convert(ElementType.UINT16, Convert(ElementType.INT64, absolute)))
+    )
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_what_is_made_of_a_sum_of_floats_stays(kind: str) -> None:
+    """The sum of integers beside it becomes narrow."""
+    body = "for (int k = 0; k < 9; k++) { q += x[k]; r[0] += a[k]; } t[0] = q;"
+    assert_same(special(f"float q = 0; {body}", f", const {kind} x[n], long r[1]"))
+
+
 @pytest.mark.parametrize("seed", one_in(10, range(400)))
 def test_random_functions(seed: int) -> None:
     assert_same(random_program(Random(seed)))
@@ -190,12 +220,32 @@ def random_program(rng: Random) -> HostProgram:
     term = random_integer(rng, wide, 4, kinds)
     if rng.random() < 0.3:
         operator = rng.choice([Combine.ADD, Combine.MAXIMUM, Combine.MINIMUM])
-        return program_of(kinds, term, CombineOperator(Order.POINTWISE, combiner(operator, wide)))
+        end = rebuilt(random_integer(rng, wide, 3, [wide]), _of_a_total) if rng.random() < 0.7 else None
+        end = end and Convert(rng.choice([*SMALL, wide]), end)
+        return program_of(kinds, term, CombineOperator(Order.POINTWISE, combiner(operator, wide)), end)
     return program_of(kinds, Convert(rng.choice([*SMALL, *SMALL, wide]), term))
 
 
-def program_of(kinds: list[ElementType], term: Expression, operator: CombineOperator = KEPT) -> HostProgram:
-    """Return a program that stores a function of three arrays and the iterator, or combines its values."""
+def _of_a_total(part: Expression) -> Expression | None:
+    match part:
+        case Read(position=0, type=kind):
+            return Read(3, kind)
+        case Iterator(type=kind):
+            return Constant(1, kind)
+        case _:
+            return None
+
+
+def program_of(
+    kinds: list[ElementType],
+    term: Expression,
+    operator: CombineOperator = KEPT,
+    end: Expression | None = None,
+) -> HostProgram:
+    """Return a program that stores a function of three arrays and the iterator, or combines its values.
+
+    ``end``: what is made of a total, which is `Read` 3.
+    """
     buffers = [Buffer.of(f"a{k}", kind, (N,), role=Role.INPUT) for k, kind in enumerate(kinds)]
     is_map = operator is KEPT
     there = (Index.unit(0, 1),) if is_map else (Index.of((0,)),)
@@ -208,9 +258,9 @@ def program_of(kinds: list[ElementType], term: Expression, operator: CombineOper
         terms=(term,),
         combine=(operator,),
         initial=(None if is_map else Constant(5, term.type),),
-        finish=(None,),
+        finish=(end,),
     )
-    out = Buffer.of("out", term.type, (N if is_map else 1,), role=Role.OUTPUT)
+    out = Buffer.of("out", (term if end is None else end).type, (N if is_map else 1,), role=Role.OUTPUT)
     return HostProgram(name="f", parameters=(), buffers=(*buffers, out), body=(hom,))
 
 
@@ -263,7 +313,7 @@ def random_integer(rng: Random, kind: ElementType, depth: int, reads: list[Eleme
         k = rng.randrange(len(reads))
         leaf = rng.random()
         if leaf < 0.3:
-            return Constant(rng.choice(NUMBERS), kind)
+            return Constant(wrapped(rng.choice(NUMBERS), kind), kind)
         return Iterator(0, kind) if leaf < 0.35 else Convert(kind, Read(k, reads[k]))
     match rng.choice(["binary", "binary", "binary", "shift", "unary", "select", "extreme", "convert"]):
         case "binary":

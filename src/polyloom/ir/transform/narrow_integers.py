@@ -67,25 +67,51 @@ def _node(node: HostNode) -> tuple[HostNode, ...]:
 
 def narrow_md_hom(hom: MdHom) -> MdHom:
     """Return an md_hom that gives the same in narrower integers, or itself."""
-    sizes = [sum(1 for _ in walk(term)) for term in hom.terms]
+    sizes = [sum(1 for _ in walk(e)) for e in (*hom.terms, *hom.finish) if e is not None]
     if not hom.terms or sum(sizes) > MOST_PARTS:
         return hom
-    widest = max(part.type.size for term in hom.terms for part in walk(term))
-    least = _least_size(hom)
     ranges = ValueRanges(hom.extents)
+    found = _with_narrow_terms(hom, ranges)
+    totals = {
+        len(hom.inputs) + o: total
+        for o, term in enumerate(hom.terms)
+        if is_integer(term.type) and found.initial[o] is None
+        if (total := _range_of_totals(hom, o, ranges.of(term))) is not None
+    }
+    of_ends = ValueRanges(hom.extents, totals)
+    ends = tuple(None if end is None else _narrowed(end, of_ends) for end in found.finish)
+    return found if ends == found.finish else replace(found, finish=ends)
+
+
+def _with_narrow_terms(hom: MdHom, ranges: ValueRanges) -> MdHom:
+    least = max(map(_least_size, hom.terms))
     terms = [Plainer(ranges).of(term) for term in hom.terms]
     for size in SIZES:
-        if least <= size < widest:
+        if least <= size < max(map(_widest, hom.terms)):
             made = _in_types_of(size, hom, terms, ranges)
             if made is not None:
                 return made
     return hom
 
 
-def _least_size(hom: MdHom) -> int:
-    """Return the bytes below which no type of the md_hom's terms can go: those of its arrays."""
-    parts = [part for term in hom.terms for part in walk(term)]
-    return max((p.type.size for p in parts if isinstance(p, Read) or p.type.is_float), default=1)
+def _narrowed(end: Expression, ranges: ValueRanges) -> Expression:
+    """Return what is made of a total, in narrower integers."""
+    plain = Plainer(ranges).of(end)
+    for size in SIZES:
+        if _least_size(end) <= size < _widest(end):
+            made = _Search(size, ranges).of(plain, end.type)
+            if made is not None:
+                return made
+    return end
+
+
+def _widest(value: Expression) -> int:
+    return max(part.type.size for part in walk(value))
+
+
+def _least_size(value: Expression) -> int:
+    """Return the bytes below which no type of an expression can go: those of the arrays that it reads."""
+    return max((p.type.size for p in walk(value) if isinstance(p, Read) or p.type.is_float), default=1)
 
 
 def _in_types_of(size: int, hom: MdHom, terms: Sequence[Expression], ranges: ValueRanges) -> MdHom | None:
@@ -117,16 +143,25 @@ def _total_type(hom: MdHom, output: int, size: int, term: Range) -> ElementType 
     kind = hom.terms[output].type
     if not is_integer(kind):
         return kind if kind.size <= size else None
+    totals = _range_of_totals(hom, output, term)
+    if totals is None:
+        return None
+    return next((k for k in _by_size() if k.size <= size and fits(totals, k)), None)
+
+
+def _range_of_totals(hom: MdHom, output: int, term: Range) -> Range | None:
+    """Return where the totals of a reduction of integers lie, without what it starts from; None: not known.
+
+    ``term``: where each of its terms lies.
+    """
+    kind = hom.terms[output].type
     count = _terms_of_a_total(hom)
-    operator = None if count is None else _operator_of(hom, output)
+    operator = None if count is None or not is_integer(kind) else _operator_of(hom, output)
     if count is None or operator is None:
         return None
     low, high = term
     totals = (min(0, count * low), max(0, count * high)) if operator is BinaryOp.ADD else term
-    if not fits(totals, kind):
-        return None
-    narrower = (k for k in _by_size() if k.size <= size and fits(totals, k))
-    return next(narrower, None)
+    return totals if fits(totals, kind) else None
 
 
 def _terms_of_a_total(hom: MdHom) -> int | None:
@@ -171,7 +206,8 @@ def _with_totals(hom: MdHom, terms: tuple[Expression, ...]) -> MdHom:
         if start is not None:
             operator = _operator_of(hom, o)
             assert operator is not None
-            wholes[o] = Binary(operator, start, wholes[o])
+            is_zero = operator is BinaryOp.ADD and isinstance(start, Constant) and start.value == 0
+            wholes[o] = wholes[o] if is_zero else Binary(operator, start, wholes[o])
 
     def finished(end: Expression | None, o: int) -> Expression:
         return wholes[o] if end is None else rebuilt(end, whole_of)
@@ -250,7 +286,8 @@ class _Search:
             case Read(type=kind):
                 yield from ((k, _Found(0.0, e)) for k in narrower if k is kind)
             case Constant(value=value):
-                yield from ((k, _Found(0.0, Constant(wrapped(int(value), k), k))) for k in self.kinds)
+                number = wrapped(int(value), e.type)
+                yield from ((k, _Found(0.0, Constant(wrapped(number, k), k))) for k in self.kinds)
             case Iterator(dimension=d):
                 yield from ((k, _Found(1.0, Iterator(d, k))) for k in narrower)
             case ParameterValue(name=name):
@@ -280,16 +317,25 @@ class _Search:
                     yield e.type, _Found(found.cost + 4.0, Convert(e.type, found.value))
             case Convert(operand=a):
                 is_kept = fits(self.ranges.of(a), e.type)
+                cut: list[_Found] = []
                 for k, found in self._options(a).items():
                     if k.size <= e.type.size or is_kept:
                         yield k, found
+                    else:
+                        cut.append(_Found(found.cost + 1.0, Convert(e.type, found.value)))
+                if cut and e.type not in self._options(a):
+                    yield e.type, min(cut, key=lambda f: f.cost)
             case _:
                 pass
 
     def _exact(self, e: Expression, *operands: Expression) -> list[ElementType]:
-        """Return the types that have all values of an expression and of its operands, and its own."""
+        """Return the types that have all values of an expression and of its operands, and its own.
+
+        None is wider: what wraps around in the expression's type would not in that one.
+        """
         values = [self.ranges.of(part) for part in (e, *operands)]
-        return [k for k in self.kinds if k is e.type or (operands and all(fits(v, k) for v in values))]
+        narrower = (k for k in self.kinds if k.size <= e.type.size)
+        return [k for k in narrower if k is e.type or (operands and all(fits(v, k) for v in values))]
 
     def _applied(
         self,
