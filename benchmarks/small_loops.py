@@ -90,6 +90,8 @@ def _value(
     shape = tuple(int(eval(extent, {}, known)) for extent in wanted.extents)
     if wanted.type == "int":
         return rng.permutation(int(np.prod(shape))).astype(np.int32).reshape(shape)
+    if wanted.type == "uint8_t":
+        return rng.integers(0, 256, shape, np.uint8)
     if whole:
         return rng.integers(-4, 5, shape).astype(real)
     return (rng.choice([-1.0, 1.0], shape) * 10.0 ** rng.uniform(-1.5, 0.5, shape)).astype(real)

@@ -1,4 +1,6 @@
 /* Loops without dependences between iterations: what is left is to read and store well. */
+#include <stdint.h>
+
 #ifndef REAL
 #define REAL double
 #endif
@@ -68,5 +70,17 @@ void scaled_up(int m, REAL A[m][m], REAL B[m / 2 + 2][m / 2 + 2])
       REAL upper = (1 - across) * B[top][left] + across * B[top][left + 1];
       REAL lower = (1 - across) * B[top + 1][left] + across * B[top + 1][left + 1];
       A[y][x] = (1 - down) * upper + down * lower;
+    }
+}
+
+void blurred(int m, uint8_t X[m][m], uint8_t Y[m][m])
+{
+  for (int y = 1; y < m - 1; y++)
+    for (int x = 1; x < m - 1; x++) {
+      int sum = 0;
+      for (int dy = -1; dy <= 1; dy++)
+        for (int dx = -1; dx <= 1; dx++)
+          sum += X[y + dy][x + dx];
+      Y[y][x] = sum / 9;
     }
 }
