@@ -14,7 +14,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from math import ceil, floor
 
 import numpy as np
 
@@ -388,7 +387,7 @@ def _integers_of(operand: Expression | None, kind: ElementType) -> ElementType:
     What is no number becomes the lowest one, whose last bits are 0 in both.
     """
     found = None if operand is None else ValueRanges(()).of_float(operand)
-    if found is None or not fits((floor(found.low), ceil(found.high)), ElementType.INT32):
+    if found is None or not fits((math.floor(found.low), math.ceil(found.high)), ElementType.INT32):
         return ElementType.INT64
     return ElementType.INT64 if found.may_be_no_number and kind.size >= 4 else ElementType.INT32
 

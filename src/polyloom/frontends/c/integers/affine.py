@@ -193,19 +193,14 @@ def _binary(node: c_ast.BinaryOp, state: State) -> Affine:
         return _truth(holds(node, state))
     if node.op in ("<<", ">>", "&") and state.mode is Mode.TEXT:
         raise NotAffine(state.span(node), f"`{node.op}` is no affine operation in pet's sense")
-    if node.op not in _MODULAR:
-        left, right = typed(node.left, state), typed(node.right, state)
-        element = common(left.type, right.type) if node.op not in ("<<", ">>") else promoted(left.type)
-        if node.op not in ("<<", ">>"):
-            check_conversion(left, element, node.left, state)
-            check_conversion(right, element, node.right, state)
-        return _wrapping(Affine(_arithmetic(node, left.value, right.value, state), element), state)
-    left, right = _typed(node.left, state), _typed(node.right, state)
-    element = common(left.type, right.type)
-    for side, part in ((left, node.left), (right, node.right)):
+    is_modular, is_shift = node.op in _MODULAR, node.op in ("<<", ">>")
+    operand = _typed if is_modular else typed
+    left, right = operand(node.left, state), operand(node.right, state)
+    element = promoted(left.type) if is_shift else common(left.type, right.type)
+    for side, part in () if is_shift else ((left, node.left), (right, node.right)):
         if side.wraps and element.size > side.type.size:
             _unwrapped(side, part, state)
-        if not is_unsigned(element):
+        if not (is_modular and is_unsigned(element)):
             check_conversion(side, element, part, state)
     return _wrapping(Affine(_arithmetic(node, left.value, right.value, state), element), state)
 
