@@ -120,7 +120,7 @@ class Jitted:
         kind = self._kind(given.arrays)
         arrays, done = kind.compiled.done((), self._inputs(kind, given.arrays))
         results = [self._result(kind, name, arrays, given.arrays) for name in kind.found.results]
-        if done is not None and not given.foreign and self._is_plain(results):
+        if done is not None and not given.foreign and not kind.found.truths and self._is_plain(results):
             known = {n: bound[n] for n in self._signature.bind(*arguments, **named).arguments}
             inside = kind.compiled.signature.names
             places = {name: (name if name in inside else None, value) for name, value in known.items()}
@@ -184,7 +184,7 @@ class Jitted:
         self, found: Found, names: list[str], parameters: Mapping[str, int], arrays: Mapping[str, NDArray]
     ) -> Expected:
         """Run the Python function itself on copies."""
-        copies = {name: np.array(array) for name, array in arrays.items()}
+        copies = {name: _as_truths(np.array(a), name in found.truths) for name, a in arrays.items()}
         values = {**{n: a if n in found.shapes else a[()] for n, a in copies.items()}, **parameters}
         result = self.python(*(values.get(name, 0) for name in names))
         left = dict(zip(found.results, result if isinstance(result, tuple) else (result,), strict=False))
@@ -211,10 +211,13 @@ class Jitted:
             kind.valid.add(known)
         numbers = {p.name: sizes[p.name] for p in program.parameters}
         buffers = {b.name for b in program.buffers}
-        return {**numbers, **{n: v for n, v in given.items() if n in buffers}}
+        held = {n: v.view(np.uint8) if n in found.truths else v for n, v in given.items() if n in buffers}
+        return {**numbers, **held}
 
     def _result(self, kind: _Kind, name: str, arrays: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
         found = arrays.get(name, given.get(name))
+        if isinstance(found, np.ndarray):
+            found = _as_truths(found, name in kind.found.truths)
         if isinstance(found, np.ndarray) and not found.shape:
             weak = isinstance(kind.found.kinds.get(name), Weak)
             return found.item() if weak else found[()]
@@ -239,12 +242,16 @@ def _type_of(name: str, value: Any) -> ArrayType | NumberType:
     raise PolyloomError(error("argument-type", f"`{name}` is {described}", helps=helps))
 
 
+def _as_truths(array: NDArray, is_truth: bool) -> NDArray:
+    """Return bytes that hold truth values as such."""
+    return array.view(np.bool_) if is_truth and array.dtype == np.uint8 else array
+
+
 def _element(dtype: np.dtype[Any]) -> ElementType | None:
     try:
-        found = ElementType(dtype.name)
+        return ElementType(dtype.name)
     except ValueError:
         return None
-    return None if found is ElementType.BOOL else found
 
 
 def _holds(valid: isl.Set, sizes: Mapping[str, int]) -> bool:

@@ -16,6 +16,7 @@ from cases import (
     OnDevice,
 )
 from native_cases import OnNative, Scheduled
+from python_cases import PythonFunctions
 
 KINDS: dict[str, Kind] = {
     "c": Evaluated(),
@@ -29,5 +30,6 @@ KINDS: dict[str, Kind] = {
     "files": BentFiles(),
     "csl": BentCsl(),
     "bent-models": BentModels(),
+    "python": PythonFunctions(),
     "broken": Broken(),
 }

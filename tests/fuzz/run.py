@@ -36,8 +36,20 @@ PATIENCE = 10
 """How many times as long it may take by the clock: others may use the machine."""
 MEMORY = 6 * 2**30
 """Bytes of address space of a child."""
-DEFAULT = ("c", "device", "native", "native-homs", "lair", "models", "graphs", "files", "csl", "bent-models")
-SHRINKABLE = ("c", "device", "native", "files", "csl", "bent-models", "broken")
+DEFAULT = (
+    "c",
+    "device",
+    "native",
+    "native-homs",
+    "lair",
+    "models",
+    "graphs",
+    "files",
+    "csl",
+    "python",
+    "bent-models",
+)
+SHRINKABLE = ("c", "device", "native", "python", "files", "csl", "bent-models", "broken")
 """Kinds whose cases are judged by their files, which may be changed."""
 SHOWN = 5
 """Reasons of refusals that are printed."""

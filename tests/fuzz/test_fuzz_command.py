@@ -31,6 +31,7 @@ def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
         ("graphs", 4),
         ("files", 40),
         ("csl", 50),
+        ("python", 5),
         ("bent-models", 40),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -124,3 +125,75 @@ def edges(x, y):  # type: ignore[no-untyped-def]
 def rounded_downwards(x, y):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
         y[i] = (3 - i) // 2 * 100 + (2 - i) % 5 * 10 + (x[i] > 0) * 3
+
+
+def whole(g: np.random.Generator, kind: str, *shape: int) -> Any:
+    return g.integers(-90 if kind.startswith("i") else 0, 100, shape).astype(kind)
+
+
+@case(lambda g: (whole(g, "int32", 40), whole(g, "int8", 40) % 6 - 3, np.zeros((40, 7), np.int64)))
+def operators_of_integers(x, y, o):  # type: ignore[no-untyped-def]
+    for i in range(x.size):
+        o[i, 0] = x[i] // (y[i] | 1)
+        o[i, 1] = x[i] % (y[i] | 1)
+        o[i, 2] = x[i] << (y[i] & 7)
+        o[i, 3] = (x[i] >> 2) ^ ~y[i]
+        o[i, 4] = x[i] // -3 + x[i] % -3
+        o[i, 5] = y[i] ** 3 + y[i] * y[i]
+        o[i, 6] = np.int64(x[i] > 90) + (x[i] < 300) + (y[i] != i)
+
+
+@case(lambda g: (g.random(30) * 9 - 4, g.random(30) * 4 - 2, np.zeros((30, 4))))
+def operators_of_floats(x, y, o):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        o[i, 0] = x[i] // y[i]
+        o[i, 1] = x[i] % y[i]
+        o[i, 2] = math.floor(x[i]) + 10 * round(y[i]) + 100 * int(x[i])
+        o[i, 3] = math.atan2(x[i], 2) + np.hypot(x[i], y[i]) + max(x[i], y[i], 0)
+
+
+@case(lambda g: (floats(g, 12), floats(g, 12), whole(g, "int16", 12), np.zeros((12, 6))))
+def types_of_results(x, y, k, o):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        o[i, 0] = float(x[i]) * y[i]
+        o[i, 1] = x[i] * np.sqrt(2.0)
+        o[i, 2] = x[i] * math.sqrt(2.0)
+        o[i, 3] = math.exp(x[i]) * y[i]
+        o[i, 4] = np.sqrt(np.abs(k[i]))
+        o[i, 5] = k[i] / 2.5
+
+
+@case(lambda g: (g.random((5, 6)), g.random((5, 6)) < 0.5))
+def truth_values(x, m):  # type: ignore[no-untyped-def]
+    some = False
+    kept = np.ones_like(m)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            kept[i, j] = (m[i, j] | (x[i, j] > 0.8)) & (x[i, j] > 0.1) ^ (not m[i, j])
+            if m[i, j] != (x[i, j] > 0.5) and not kept[i, j]:
+                some = True
+    return some, kept
+
+
+@case(lambda g: (g.random(20),))
+def swapped(x):  # type: ignore[no-untyped-def]
+    n, half = x.shape[0], x.shape[0] // 2
+    s = t = 1.0
+    for i in range(half):
+        x[i], x[n - 1 - i] = x[n - 1 - i], x[i]
+        s, t = t, 0.5 * (s + t) + x[i]
+    return s, t
+
+
+@case(lambda g: (2, floats(g, 20)))
+def windows(k, x):  # type: ignore[no-untyped-def]
+    n = len(x)
+    out = np.full(n, 0.5, x.dtype)
+    for i in range(n):
+        for j in range(max(0, i - k), min(n, i + k + 1)):
+            out[i] += x[j] - x[max(i - 1, 0)]
+        if 0 <= i < n:
+            out[i] += 1
+        else:
+            out[0] = 7
+    return out

@@ -212,12 +212,30 @@ def test_calls_that_fit_no_size_are_refused() -> None:
 
 def value_of_kind(x, y):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
-        x[i] = y[i] % 2
+        x[i] = y[i] & 2
 
 
 def test_operations_that_elements_have_not() -> None:
     with pytest.raises(polyloom.Unsupported, match="python-value"):
         polyloom.jit(value_of_kind)(np.ones(3), np.ones(3))
+
+
+def test_numbers_that_a_type_does_not_hold_are_refused() -> None:
+    """NumPy raises ``OverflowError``; its comparisons take them as they are."""
+
+    def added(x):  # type: ignore[no-untyped-def]
+        for i in range(len(x)):
+            x[i] = x[i] + 300
+
+    def compared(x):  # type: ignore[no-untyped-def]
+        for i in range(len(x)):
+            x[i] = x[i] < 300
+
+    x = np.zeros(3, np.uint8)
+    with pytest.raises(polyloom.Unsupported, match="`uint8` does not hold 300"):
+        polyloom.jit(added)(x)
+    polyloom.jit(compared)(x)
+    assert x.tolist() == [1, 1, 1]
 
 
 def test_truth_values_are_not_added() -> None:

@@ -7,8 +7,9 @@ a user is a word of isl.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from polyloom.ir.expressions import Binary, Constant, Expression, ParameterValue
 from polyloom.ir.scalar_functions.table import BinaryOp
@@ -61,6 +62,17 @@ def combined(operator: ast.operator, a: Affine, b: Affine) -> Affine | None:
             return _divided(operator, a, b.number)
         case _:
             return None
+
+
+def extreme(choice: Callable[..., int], parts: Sequence[Affine]) -> Affine:
+    """Return ``min`` or ``max`` of integers."""
+    known = [p.number for p in parts if p.number is not None]
+    if len(known) == len(parts):
+        return number(choice(known))
+    op = BinaryOp.MINIMUM if choice is min else BinaryOp.MAXIMUM
+    value = reduce(lambda x, y: Binary(op, x, y), (p.value for p in parts))
+    text = reduce(lambda x, y: f"{choice.__name__}({x}, {y})", (p.text for p in parts))
+    return Affine(text, value, {}, 0, is_plain=False)
 
 
 def negated(a: Affine) -> Affine:

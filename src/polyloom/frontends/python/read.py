@@ -15,9 +15,10 @@ import islpy as isl
 from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.python import affine
 from polyloom.frontends.python.affine import PREFIX, Affine
+from polyloom.frontends.python.scope import Array
 from polyloom.frontends.python.source import FunctionText
 from polyloom.frontends.python.values import Kind, Weak
-from polyloom.frontends.python.walk import Access, Array, Draft, Walk
+from polyloom.frontends.python.walk import Access, Draft, Walk
 from polyloom.ir.expressions import Expression, Iterator, ParameterValue
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
@@ -65,6 +66,8 @@ class Found:
     made: tuple[str, ...]
     kinds: Mapping[str, Kind]
     """Of variables that hold numbers."""
+    truths: frozenset[str]
+    """Names of arrays and variables of truth values, which are held as bytes."""
     valid: isl.Set
     """The sizes for which every index is in its array; the context of the part holds for all of these."""
 
@@ -134,7 +137,8 @@ def _assigned(tree: ast.FunctionDef) -> Mapping[str, int]:
 
 
 def _found(text: FunctionText, types: Types, walk: Walk) -> Found:
-    statements = tuple(_statement(k, draft) for k, draft in enumerate(walk.drafts, 1))
+    drafts = [draft for draft in walk.drafts if not _set(draft, "S").is_empty()]
+    statements = tuple(_statement(k, draft) for k, draft in enumerate(drafts, 1))
     if not statements:
         text.refuse("python-statement", "the function computes nothing", text.tree)
     used = {a.array for s in statements for a in (s.target, *s.reads)} | set(walk.results)
@@ -147,14 +151,14 @@ def _found(text: FunctionText, types: Types, walk: Walk) -> Found:
     )
     made = tuple(n for n, a in walk.arrays.items() if a.own and a.extents and n in used)
     context = _context(names, walk)
-    valid = _in_bounds(walk, statements, context)
+    valid = _in_bounds(walk.arrays, drafts, statements, context)
     scop = Scop(
         name=text.name,
         source=text.source,
         parameters=tuple(ScopParameter(n, ElementType.INT64, n) for n in names),
         context=isl.Set.from_basic_set(valid.simple_hull()),
         statements=statements,
-        schedule=_schedule(walk.drafts, statements),
+        schedule=_schedule(drafts, statements),
         arrays=arrays,
         arguments=tuple(types),
         extent=(text.span(text.tree).start, text.span(text.tree).end),
@@ -165,7 +169,13 @@ def _found(text: FunctionText, types: Types, walk: Walk) -> Found:
         if isinstance(given, ArrayType)
     }
     return Found(
-        scop=scop, results=tuple(walk.results), shapes=shapes, made=made, kinds=walk.kinds, valid=valid
+        scop=scop,
+        results=tuple(walk.results),
+        shapes=shapes,
+        made=made,
+        kinds=walk.kinds,
+        truths=frozenset(n for n, a in walk.arrays.items() if a.type is ElementType.BOOL and n in used),
+        valid=valid,
     )
 
 
@@ -189,7 +199,7 @@ def _parameters(types: Types, walk: Walk) -> tuple[str, ...]:
 def _array(name: str, array: Array, is_written: bool) -> ScopArray:
     return ScopArray(
         name=name,
-        type=array.type,
+        type=array.held,
         shape=tuple(_extent(e) for e in array.extents),
         origin=Origin.ARGUMENT,
         constant=not is_written,
@@ -308,15 +318,20 @@ def _context(names: Sequence[str], walk: Walk) -> isl.Set:
     return found
 
 
-def _in_bounds(walk: Walk, statements: Sequence[ScopStatement], context: isl.Set) -> isl.Set:
+def _in_bounds(
+    arrays: Mapping[str, Array],
+    drafts: Sequence[Draft],
+    statements: Sequence[ScopStatement],
+    context: isl.Set,
+) -> isl.Set:
     """Return the sizes for which every index is in its array: Python would count others from the end.
 
     Errors: ``python-bounds`` where there are hardly any such sizes.
     """
-    for draft, statement in zip(walk.drafts, statements, strict=True):
+    for draft, statement in zip(drafts, statements, strict=True):
         pairs = zip((draft.target, *draft.reads), (statement.target, *statement.reads), strict=True)
         for access, model in pairs:
-            outside = _outside(walk.arrays[access.array], access, model)
+            outside = _outside(arrays[access.array], access, model)
             bad = outside.params()
             left = context.subtract(bad)
             known = statement.domain.params().intersect(context)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
 from polyloom.ir.expressions import (
-    Binary,
     Compare,
     CompareOp,
     Constant,
     Convert,
     Expression,
-    Read,
     Select,
-    Unary,
 )
-from polyloom.ir.scalar_functions.table import BinaryOp, UnaryOp
 from polyloom.ir.types import ElementType
 
 
@@ -64,91 +58,53 @@ def joined(a: Kind, b: Kind) -> Kind:
     return ElementType(np.result_type(a.dtype, b.dtype).name)
 
 
+class OutOfRange(Exception):
+    """A number of Python is needed in a type that does not hold it."""
+
+
 def as_kind(a: Typed, kind: Kind) -> Expression:
-    """Return a value in a type."""
+    """Return a value in a type. Raises ``OutOfRange``, where NumPy raises ``OverflowError``."""
     wanted = HELD[kind] if isinstance(kind, Weak) else kind
     if a.held is wanted:
         return a.value
-    if isinstance(a.value, Constant) and a.kind is not ElementType.BOOL:
-        return Constant(np.dtype(wanted.value).type(a.value.value).item(), wanted)
-    if a.held is ElementType.BOOL and not isinstance(a.value, Read):
-        return Select(a.value, as_kind(_ONE, wanted), as_kind(_ZERO, wanted))
+    if wanted is ElementType.BOOL:
+        return truth(a)
+    if isinstance(a.value, Constant):
+        value = a.value.value
+        if a.kind is Weak.INT and not wanted.is_float and not wanted.lowest <= value <= wanted.highest:
+            raise OutOfRange(f"`{wanted.value}` does not hold {value}")
+        if wanted.is_float or a.kind is not Weak.FLOAT:
+            return number(wanted.dtype.type(value).item(), wanted)
+    if a.held is ElementType.BOOL:
+        return Select(a.value, number(1, wanted), number(0, wanted))
     return Convert(wanted, a.value)
 
 
-_ZERO, _ONE = (Typed(Constant(number, ElementType.INT64), Weak.INT) for number in (0, 1))
+def truth(a: Typed) -> Expression:
+    """Return whether a value is not 0."""
+    if a.kind is ElementType.BOOL:
+        return a.value
+    return Compare(CompareOp.NE, a.value, number(0, a.held))
 
 
-def arithmetic(op: Any, a: Typed, b: Typed) -> Typed:
-    """Return ``a op b``."""
-    kind = joined(a.kind, b.kind)
-    return Typed(Binary(op, as_kind(a, kind), as_kind(b, kind)), kind)
+def number(value: float, kind: ElementType) -> Constant:
+    """Return a number of a type."""
+    return Constant(value, kind)
 
 
-def divided(a: Typed, b: Typed) -> Typed:
-    """Return ``a / b``, which is a float."""
-    kind = joined(a.kind, b.kind)
-    if kind is Weak.INT:
-        kind = Weak.FLOAT
-    elif isinstance(kind, ElementType) and not kind.is_float:
-        kind = ElementType.FLOAT64
-    return Typed(Binary(BinaryOp.DIVIDE, as_kind(a, kind), as_kind(b, kind)), kind)
+FILLS = {id(np.zeros): 0, id(np.ones): 1, id(np.empty): None}
+FILLS_LIKE = {id(np.zeros_like): 0, id(np.ones_like): 1, id(np.empty_like): None}
+"""Functions that make arrays, with what these are full of."""
 
-
-def compared(op: CompareOp, a: Typed, b: Typed) -> Typed:
-    """Return a truth value."""
-    kind = joined(a.kind, b.kind)
-    return Typed(Compare(op, as_kind(a, kind), as_kind(b, kind)), ElementType.BOOL)
-
-
-def function(op: Any, a: Typed) -> Typed:
-    """Return a function of a float; integers become float64."""
-    kind: Kind = a.kind
-    if kind is Weak.INT:
-        kind = Weak.FLOAT
-    elif isinstance(kind, ElementType) and not kind.is_float:
-        kind = ElementType.FLOAT64
-    return Typed(Unary(op, as_kind(a, kind)), kind)
-
-
-def _functions() -> dict[int, Any]:
-    names = {
-        "exp": UnaryOp.EXP,
-        "log": UnaryOp.LOG,
-        "sqrt": UnaryOp.SQRT,
-        "sin": UnaryOp.SIN,
-        "cos": UnaryOp.COS,
-        "tan": UnaryOp.TAN,
-        "tanh": UnaryOp.TANH,
-        "sinh": UnaryOp.SINH,
-        "cosh": UnaryOp.COSH,
-        "exp2": UnaryOp.EXP2,
-        "log2": UnaryOp.LOG2,
-        "log10": UnaryOp.LOG10,
-        "log1p": UnaryOp.LOG1P,
-        "expm1": UnaryOp.EXPM1,
-    }
-    return {id(found): op for name, op in names.items() if (found := getattr(np, name, None)) is not None}
-
-
-FUNCTIONS = _functions()
-"""Functions of NumPy by their identity: those that round as the operands' type does."""
-
-ABSOLUTE = {id(builtins.abs), id(np.abs), id(np.fabs)}
-EXTREMES = {id(np.maximum): BinaryOp.MAXIMUM, id(np.minimum): BinaryOp.MINIMUM}
-"""Of two numbers; a NaN stays one."""
-
-CHOICES = {id(builtins.max): CompareOp.GT, id(builtins.min): CompareOp.LT}
-"""Python's ``max(a, b)`` is b where ``b > a``, else a."""
-
-ZEROS, EMPTY = {id(np.zeros)}, {id(np.empty)}
-LIKE = {id(np.zeros_like): True, id(np.empty_like): False}
-"""Functions that make arrays, with whether these are zeros."""
+FULL, FULL_LIKE = id(np.full), id(np.full_like)
 
 TYPES = {
     **{id(getattr(np, kind.value)): kind for kind in ElementType if kind is not ElementType.BOOL},
-    id(float): ElementType.FLOAT64,
-    id(int): ElementType.INT64,
+    id(np.bool_): ElementType.BOOL,
 }
+"""Types by the identity of NumPy's names for them."""
+
+ELEMENTS = {**TYPES, id(int): ElementType.INT64, id(float): ElementType.FLOAT64, id(bool): ElementType.BOOL}
+"""Types of arrays' elements."""
 
 MODULES = (np, math)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from polyloom.diagnostics import Span
-from polyloom.frontends.python import affine, values
+from polyloom.frontends.python import affine, operators, values
 from polyloom.frontends.python.affine import Affine
-from polyloom.frontends.python.source import FunctionText
-from polyloom.frontends.python.values import HELD, Kind, Typed, Weak, as_kind, joined
+from polyloom.frontends.python.scope import AFFINE, COMPARISONS, Array, Scope
+from polyloom.frontends.python.values import HELD, Typed, Weak, as_kind, joined
 from polyloom.ir.expressions import (
     Binary,
     Compare,
@@ -29,25 +28,13 @@ from polyloom.ir.scalar_functions.table import BinaryOp, UnaryOp
 from polyloom.ir.types import ElementType
 
 INT = ElementType.INT64
-COMPARISONS: Mapping[type[ast.cmpop], tuple[str, CompareOp]] = {
-    ast.Lt: ("<", CompareOp.LT),
-    ast.LtE: ("<=", CompareOp.LE),
-    ast.Gt: (">", CompareOp.GT),
-    ast.GtE: (">=", CompareOp.GE),
-    ast.Eq: ("=", CompareOp.EQ),
-    ast.NotEq: ("!=", CompareOp.NE),
+_LIKE = ("a", "dtype")
+_PLACES = {
+    **dict.fromkeys(values.FILLS_LIKE, _LIKE),
+    values.FULL: ("shape", "fill_value", "dtype"),
+    values.FULL_LIKE: ("a", "fill_value", "dtype"),
 }
-AFFINE = "loops and subscripts are sums of iterators, sizes and numbers, also `// 2` and `% 2`"
-
-
-@dataclass(frozen=True)
-class Array:
-    """An array or scalar: its element type and extents. ``own``: made by the function."""
-
-    type: ElementType
-    extents: tuple[Affine, ...]
-    span: Span | None = None
-    own: bool = False
+"""The arguments by place of functions that make arrays, where they are not the shape and the type."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +80,9 @@ class Test:
 
 
 @dataclass
-class Walk:
-    """The walk over a function's body. ``kinds``: of scalar variables, as far as earlier walks know them."""
+class Walk(Scope):
+    """The walk over a function's body. ``assigned``: how often each name is assigned to."""
 
-    text: FunctionText
-    arrays: dict[str, Array]
-    symbols: dict[str, Affine]
-    kinds: dict[str, Kind]
     assigned: Mapping[str, int]
     drafts: list[Draft] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
@@ -123,6 +106,13 @@ class Walk:
 
     def statement(self, node: ast.stmt) -> None:
         """Walk over a statement."""
+        try:
+            self._statement(node)
+        except values.OutOfRange as fault:
+            message, label = f"{fault}", "Python raises `OverflowError` here"
+            raise self.text.fault("python-value", message, node, label) from None
+
+    def _statement(self, node: ast.stmt) -> None:
         match node:
             case ast.For(target=ast.Name(), orelse=[]):
                 self._for(node)
@@ -130,6 +120,8 @@ class Walk:
                 self._if(node)
             case ast.Assign(targets=[target], value=value):
                 self._assign(node, target, value)
+            case ast.Assign(targets=targets, value=value):
+                self._give_to_all(node, [(targets, value)])
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._assign(node, target, value)
             case ast.AugAssign(target=ast.Name() | ast.Subscript() as target, op=op, value=value):
@@ -194,10 +186,8 @@ class Walk:
         if not simple:  # what it tests may change in the branch
             self.temporaries += 1
             name = f"test_{self.temporaries}"
-            kind = ElementType.UINT8
-            truth = Select(self.value(node.test).value, Constant(1, kind), Constant(0, kind))
-            self.arrays[name] = Array(kind, (), self.text.span(node.test), own=True)
-            self._store(name, (), truth, node.test)
+            self.arrays[name] = Array(ElementType.BOOL, (), self.text.span(node.test), own=True)
+            self._store(name, (), self._truth(node.test), node.test)
         for body, wanted in ((node.body, True), (node.orelse, False)):
             self.tests = (*outer_tests, Test(node.test, name, wanted))
             self.body(body)
@@ -222,21 +212,43 @@ class Walk:
                     self.text.refuse("python-shape", f"`{array}` has {len(extents)} dimensions", target)
                 for name, extent in zip(names, extents, strict=True):
                     self._symbol(name, extent)
-            case ast.Tuple(elts=names), ast.Tuple(elts=parts) if len(names) == len(parts):
-                message = "several assignments at once"
-                self.text.refuse("python-statement", message, node, "", "write them one after the other")
+            case ast.Tuple(elts=targets), ast.Tuple(elts=parts) if len(targets) == len(parts):
+                self._give_to_all(node, [([t], part) for t, part in zip(targets, parts, strict=True)])
             case ast.Name(id=name), ast.Call() if (made := self._new_array(value)) is not None:
                 self._make(name, made, node)
-            case ast.Name(id=name), _:
-                found = self.affine(value) if self.assigned.get(name, 0) == 1 else None
-                if found is not None:
-                    self._symbol(target, found)
-                else:
-                    self._scalar(name, self.value(value), node)
-            case ast.Subscript(), _:
-                stored, indices = self._element(target)
-                kind = self.array(stored, target).type
-                self._store(stored, indices, as_kind(self.value(value), kind), node)
+            case ast.Name(id=name), _ if self.assigned.get(name, 0) == 1 and (whole := self.affine(value)):
+                self._symbol(target, whole)
+            case _:
+                self._give(node, target, self.value(value))
+
+    def _give_to_all(self, node: ast.stmt, pairs: Iterable[tuple[Sequence[ast.expr], ast.expr]]) -> None:
+        """Assign ``a, b = b, a`` or ``a = b = x``: each value once, and all before any target."""
+        kept = [(targets, self._kept(node, value)) for targets, value in pairs]
+        for target, name in ((target, name) for targets, name in kept for target in targets):
+            if isinstance(name, str):
+                self._give(node, target, self._read(name, (), node))
+            elif isinstance(target, ast.Name) and self.assigned.get(target.id, 0) == 1:
+                self._symbol(target, name)
+            else:
+                self._give(node, target, Typed(name.value, Weak.INT))
+
+    def _kept(self, node: ast.stmt, value: ast.expr) -> str | Affine:
+        """Return a new variable that holds a value; a size as it is."""
+        whole = self.affine(value)
+        if whole is not None:
+            return whole
+        self.temporaries += 1
+        name = f"part_{self.temporaries}"
+        self._scalar(name, self.value(value), node)
+        return name
+
+    def _give(self, node: ast.stmt, target: ast.expr, value: Typed) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._scalar(name, value, node)
+            case ast.Subscript():
+                stored, indices = self.element(target)
+                self._store(stored, indices, as_kind(value, self.array(stored, target).type), node)
             case _:
                 self.text.refuse("python-statement", "only names and elements are assigned to", target)
 
@@ -252,29 +264,25 @@ class Walk:
         before = self.kinds.get(name)
         self.kinds[name] = kind = value.kind if before is None else joined(before, value.kind)
         held = HELD[kind] if isinstance(kind, Weak) else kind
-        if held is ElementType.BOOL:
-            self.text.refuse(
-                "python-type", "a truth value is kept in no variable", node, "", "use it in `if`"
-            )
         self.arrays[name] = Array(held, (), self.text.span(node), own=True)
         self._store(name, (), as_kind(value, held), node)
 
-    def _make(self, name: str, made: tuple[Array, bool], node: ast.AST) -> None:
-        array, is_zero = made
+    def _make(self, name: str, made: tuple[Array, Typed | None], node: ast.AST) -> None:
+        array, fill = made
         if self.loops or self.conditions or self.tests or name in self.arrays or name in self.symbols:
             help_ = "make it once, at the beginning of the function"
             self.text.refuse(
                 "python-array", "an array is made outside of loops, under a new name", node, "", help_
             )
         self.arrays[name] = array
-        if is_zero:
+        if fill is not None:
             names = [f"{name}_{k}" for k in range(len(array.extents))]
             loops, conditions = self.loops, self.conditions
             self.loops = tuple(Loop(n, self.text.span(node), descending=False) for n in names)
             sizes = zip(names, array.extents, strict=True)
             self.conditions = tuple(f"0 <= {affine.PREFIX}{n} < {e.text}" for n, e in sizes)
             self.counters += [0] * len(names)
-            self._store(name, tuple(map(affine.name, names)), Constant(0, array.type), node)
+            self._store(name, tuple(map(affine.name, names)), as_kind(fill, array.type), node)
             del self.counters[len(self.counters) - len(names) :]
             self.loops, self.conditions = loops, conditions
             self.counters[-1] += 1
@@ -287,6 +295,9 @@ class Walk:
             found = self._tested(test)
             condition = found if condition is None else Binary(BinaryOp.AND, condition, found)
         target = Access(name, indices, (), span)
+        if value.type is ElementType.BOOL:
+            held = self.arrays[name].held
+            value = Select(value, Constant(1, held), Constant(0, held))
         numbers = {loop.iterator: k for k, loop in enumerate(self.loops)}
         self.drafts.append(
             Draft(
@@ -305,162 +316,59 @@ class Walk:
         self.counters[-1] += 1
 
     def _tested(self, test: Test) -> Expression:
-        if test.variable:
-            kind = self.arrays[test.variable].type
-            read = self._read(test.variable, (), test.node, kind)
-            return Compare(CompareOp.NE if test.wanted else CompareOp.EQ, read, Constant(0, kind))
-        found = self.value(test.node).value
-        return found if test.wanted else Unary(UnaryOp.NOT, found)
+        found = self._read(test.variable, (), test.node).value if test.variable else self._truth(test.node)
+        match found:
+            case _ if test.wanted:
+                return found
+            case Compare(op=CompareOp.NE, left=a, right=b):
+                return Compare(CompareOp.EQ, a, b)
+            case _:
+                return Unary(UnaryOp.NOT, found)
 
     # -- arrays
 
-    def array(self, name: str, node: ast.AST) -> Array:
-        """Return an array. Errors: ``python-name``."""
-        found = self.arrays.get(name)
-        if found is None:
-            self.text.refuse("python-name", f"`{name}` is no array here", node)
-        return found
-
-    def _new_array(self, node: ast.expr) -> tuple[Array, bool] | None:
-        """Return what a call makes, and whether its elements are zeros; None where it makes no array."""
-        assert isinstance(node, ast.Call)
+    def _new_array(self, node: ast.Call) -> tuple[Array, Typed | None] | None:
+        """Return what a call makes, and what that is full of; None where it makes no array."""
         made = id(self.meant(node.func))
-        keywords = {k.arg: k.value for k in node.keywords}
-        span = self.text.span(node)
-        if made in values.LIKE and node.args and isinstance(node.args[0], ast.Name):
-            like = self.array(node.args[0].id, node)
-            return Array(
-                self._type(keywords.get("dtype")) or like.type, like.extents, span, own=True
-            ), values.LIKE[made]
-        if made not in values.ZEROS | values.EMPTY:
+        given = dict(zip(_PLACES.get(made, ("shape", "dtype")), node.args, strict=False))
+        given |= {k.arg: k.value for k in node.keywords if k.arg is not None}
+        fills = values.FILLS | values.FILLS_LIKE
+        if made in fills:
+            number = fills[made]
+            fill = None if number is None else Typed(Constant(number, INT), Weak.INT)
+        elif made in (values.FULL, values.FULL_LIKE) and "fill_value" in given:
+            fill = self.value(given["fill_value"])
+        else:
             return None
-        shape = node.args[0] if node.args else keywords.get("shape")
-        if shape is None:
-            self.text.refuse("python-array", "the shape is missing", node)
-        dtype = node.args[1] if len(node.args) > 1 else keywords.get("dtype")
-        match shape:
-            case ast.Attribute(value=ast.Name(id=name), attr="shape"):
-                extents = self.array(name, shape).extents
-            case ast.Tuple(elts=parts):
-                extents = tuple(map(self.integer, parts))
-            case _:
-                extents = (self.integer(shape),)
-        kind = self._type(dtype) or ElementType.FLOAT64
-        return Array(kind, extents, span, own=True), made in values.ZEROS
+        usual = ElementType.FLOAT64 if made in fills or fill is None else fill.held
+        extents, usual = self._form(node, given, usual)
+        kind = self.element_type(given.get("dtype")) or usual
+        return Array(kind, extents, self.text.span(node), own=True), fill
 
-    def _type(self, node: ast.expr | None) -> ElementType | None:
-        match node:
+    def _form(
+        self, node: ast.Call, given: Mapping[str, ast.expr], kind: ElementType
+    ) -> tuple[tuple[Affine, ...], ElementType]:
+        """Return the extents of a new array, and the type of its elements where none is given."""
+        match given.get("shape", given.get("a")):
             case None:
-                return None
-            case ast.Attribute(value=ast.Name(id=name), attr="dtype") if name in self.arrays:
-                return self.arrays[name].type
-            case ast.Constant(value=str(text)) if text in {k.value for k in ElementType}:
-                return ElementType(text)
-        found = values.TYPES.get(id(self.meant(node)))
-        if found is None:
-            self.text.refuse("python-type", "this is no element type", node, "", "`np.float32`, `a.dtype`")
-        return found
+                raise self.text.fault("python-array", "the shape is missing", node)
+            case ast.Name(id=name) as like if "a" in given:
+                array = self.array(name, like)
+                return array.extents, array.type
+            case ast.Attribute(value=ast.Name(id=name), attr="shape") as like:
+                return self.array(name, like).extents, kind
+            case ast.Tuple(elts=parts):
+                return tuple(map(self.integer, parts)), kind
+            case shape:
+                return (self.integer(shape),), kind
 
-    def _element(self, node: ast.Subscript) -> tuple[str, tuple[Affine, ...]]:
-        """Return the array and the indices of ``A[i, j]`` or ``A[i][j]``."""
-        parts: list[ast.expr] = []
-        inner: ast.expr = node
-        while isinstance(inner, ast.Subscript):
-            own = inner.slice.elts if isinstance(inner.slice, ast.Tuple) else [inner.slice]
-            parts = [*own, *parts]
-            inner = inner.value
-        if not isinstance(inner, ast.Name):
-            self.text.refuse("python-name", "elements are those of arrays with a name", inner)
-        array = self.array(inner.id, inner)
-        if len(parts) != len(array.extents):
-            help_ = "write a loop over each dimension"
-            message = (
-                f"`{inner.id}` has {len(array.extents)} dimensions, and here are {len(parts)} subscripts"
-            )
-            self.text.refuse("python-shape", message, node, "", help_)
-        found = []
-        for part, extent in zip(parts, array.extents, strict=True):
-            index = self.integer(part)
-            if index.number is not None and index.number < 0:
-                index = affine.combined(ast.Add(), extent, index) or index
-            found.append(index)
-        return inner.id, tuple(found)
-
-    def _read(self, name: str, indices: tuple[Affine, ...], node: ast.AST, kind: ElementType) -> Read:
+    def _read(self, name: str, indices: tuple[Affine, ...], node: ast.AST) -> Typed:
         self.reads.append(Access(name, indices, self.within, self.text.span(node)))
-        return Read(len(self.reads) - 1, kind)
-
-    # -- integers and conditions
-
-    def integer(self, node: ast.expr) -> Affine:
-        """Return an affine integer. Errors: ``python-nonaffine``."""
-        found = self.affine(node)
-        if found is None:
-            self.text.refuse("python-nonaffine", "this is not affine", node, "", AFFINE)
-        return found
-
-    def affine(self, node: ast.expr) -> Affine | None:
-        """Return an affine integer; None where it is none."""
-        match node:
-            case ast.Constant(value=bool()):
-                return None
-            case ast.Constant(value=int(value)):
-                return affine.number(value)
-            case ast.Name(id=name) if name in self.symbols:
-                return self.symbols[name]
-            case ast.Name(id=name) if name not in self.arrays and name not in self.kinds:
-                meant = self.text.names.get(name)
-                return affine.number(meant) if type(meant) is int else None
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                inner = self.affine(operand)
-                return None if inner is None else affine.negated(inner)
-            case ast.BinOp(left=left, op=op, right=right):
-                a, b = self.affine(left), self.affine(right)
-                return None if a is None or b is None else affine.combined(op, a, b)
-            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]) if name in self.arrays:
-                return self.arrays[name].extents[0]
-            case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=place):
-                at = self.affine(place)
-                extents = self.array(name, node).extents
-                if at is None or at.number is None or not -len(extents) <= at.number < len(extents):
-                    return None
-                return extents[at.number]
-            case _:
-                return None
-
-    def condition(self, node: ast.expr) -> str | None:
-        """Return a condition on iterators and sizes in isl's notation; None where it asks about data."""
-        match node:
-            case ast.BoolOp(op=op, values=parts):
-                texts = [self.condition(part) for part in parts]
-                word = " and " if isinstance(op, ast.And) else " or "
-                return None if None in texts else "(" + word.join(f"({t})" for t in texts) + ")"
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                inner = self.condition(operand)
-                return None if inner is None else f"not ({inner})"
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                if not all(type(op) in COMPARISONS for op in ops):
-                    return None
-                sides = [self.affine(side) for side in (left, *others)]
-                if any(side is None for side in sides):
-                    return None
-                known = [side.text for side in sides if side is not None]
-                words = [COMPARISONS[type(op)][0] for op in ops]
-                pairs = zip(known[:-1], words, known[1:], strict=True)
-                return " and ".join(f"({a} {word} {b})" for a, word, b in pairs)
-            case _:
-                return None
-
-    def meant(self, node: ast.expr | None) -> Any:
-        """Return the object that a name of the function's surroundings means; None where it means none."""
-        match node:
-            case ast.Name(id=name) if name not in self.arrays and name not in self.symbols:
-                return self.text.names.get(name)
-            case ast.Attribute(value=inner, attr=name):
-                module = self.meant(inner)
-                return getattr(module, name, None) if any(module is m for m in values.MODULES) else None
-            case _:
-                return None
+        array = self.arrays[name]
+        read = Read(len(self.reads) - 1, array.held)
+        if array.type is ElementType.BOOL:
+            return Typed(Compare(CompareOp.NE, read, Constant(0, array.held)), array.type)
+        return Typed(read, array.type if array.extents else self.kinds.get(name, array.type))
 
     # -- values
 
@@ -470,24 +378,24 @@ class Walk:
         if known is not None:
             return Typed(known.value, Weak.INT)
         match node:
+            case ast.Constant(value=bool(value)):
+                bit = Constant(int(value), ElementType.UINT8)
+                nought = Constant(0, ElementType.UINT8)
+                return Typed(Compare(CompareOp.NE, bit, nought), ElementType.BOOL)
             case ast.Constant(value=float(value)):
                 return Typed(Constant(value, ElementType.FLOAT64), Weak.FLOAT)
             case ast.Name(id=name) if name in self.arrays and not self.arrays[name].extents:
-                kind = self.kinds.get(name, self.arrays[name].type)
-                return Typed(self._read(name, (), node, self.arrays[name].type), kind)
+                return self._read(name, (), node)
             case ast.Name() | ast.Attribute() if type(meant := self.meant(node)) is float:
                 return Typed(Constant(meant, ElementType.FLOAT64), Weak.FLOAT)
             case ast.Subscript():
-                name, indices = self._element(node)
-                kind = self.arrays[name].type
-                return Typed(self._read(name, indices, node, kind), kind)
+                return self._read(*self.element(node), node)
             case ast.BinOp(left=left, op=op, right=right):
-                return self._binary(node, op, self.value(left), self.value(right))
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                inner = self.value(operand)
-                return Typed(Unary(UnaryOp.NEGATE, inner.value), inner.kind)
-            case ast.Call(func=function, args=arguments, keywords=[]):
-                return self._call(node, id(self.meant(function)), arguments)
+                return self._operated(node, operators.operated(op, self.value(left), self.value(right)))
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert() as op, operand=operand):
+                return self._operated(node, operators.signed(op, self.value(operand)))
+            case ast.Call(args=arguments, keywords=[]):
+                return self._call(node, arguments)
             case ast.IfExp(test=test, body=then, orelse=otherwise):
                 return self._choice(test, then, otherwise)
             case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
@@ -495,41 +403,22 @@ class Walk:
             case _:
                 pass
         what = ast.unparse(node)
-        help_ = "elements, numbers, `+ - * / **`, `min`, `max`, `abs`, functions of NumPy"
+        help_ = "elements, numbers, operators, `min`, `max`, `abs`, functions of `np` and `math`"
         raise self.text.fault("python-value", f"`{what}` has no form here", node, "", help_)
 
-    def _binary(self, node: ast.BinOp, op: ast.operator, a: Typed, b: Typed) -> Typed:
-        known = {ast.Add: BinaryOp.ADD, ast.Sub: BinaryOp.SUBTRACT, ast.Mult: BinaryOp.MULTIPLY}
-        if joined(a.kind, b.kind) is ElementType.BOOL:
-            raise self.text.fault("python-value", "truth values are not computed with here", node)
-        if type(op) in known:
-            return values.arithmetic(known[type(op)], a, b)
-        if isinstance(op, ast.Div):
-            return values.divided(a, b)
-        kind = joined(a.kind, b.kind)
-        is_float = kind is Weak.FLOAT or (isinstance(kind, ElementType) and kind.is_float)
-        if isinstance(op, ast.Pow) and is_float:
-            return values.arithmetic(BinaryOp.POWER, a, b)
-        sign = {ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**"}.get(type(op), type(op).__name__)
-        raise self.text.fault("python-value", f"`{sign}` is not computed on elements of this type", node)
+    def _operated(self, node: ast.BinOp | ast.UnaryOp, found: Typed | None) -> Typed:
+        if found is None:
+            message = f"`{ast.unparse(node)}` is not computed on elements of these types"
+            raise self.text.fault("python-value", message, node)
+        return found
 
-    def _call(self, node: ast.Call, function: int, arguments: Sequence[ast.expr]) -> Typed:
-        found = [self.value(a) for a in arguments]
-        if len(found) == 1 and function in values.FUNCTIONS:
-            return values.function(values.FUNCTIONS[function], found[0])
-        if len(found) == 1 and function in values.ABSOLUTE:
-            return Typed(Unary(UnaryOp.ABS, found[0].value), found[0].kind)
-        if len(found) == 2 and function in values.EXTREMES:
-            return values.arithmetic(values.EXTREMES[function], *found)
-        if len(found) == 2 and function in values.CHOICES:
-            a, b = found
-            chosen = joined(a.kind, b.kind)
-            better = values.compared(values.CHOICES[function], b, a)
-            return Typed(Select(better.value, as_kind(b, chosen), as_kind(a, chosen)), chosen)
-        if len(found) == 1 and function in values.TYPES:
-            return Typed(as_kind(found[0], values.TYPES[function]), values.TYPES[function])
-        help_ = "`np.exp`, `np.sqrt` and their like, `np.maximum`, `min`, `max`, `abs`; else a loop"
-        raise self.text.fault("python-call", f"`{ast.unparse(node.func)}` is not known here", node, "", help_)
+    def _call(self, node: ast.Call, arguments: Sequence[ast.expr]) -> Typed:
+        found = operators.called(id(self.meant(node.func)), [self.value(a) for a in arguments])
+        if found is None:
+            help_ = "functions of `np` and `math` of numbers, `min`, `max`, `int`, `float`; else a loop"
+            message = f"`{ast.unparse(node.func)}` is not known here"
+            raise self.text.fault("python-call", message, node, "", help_)
+        return found
 
     def _choice(self, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> Typed:
         condition, outer = self.condition(test), self.within
@@ -539,8 +428,7 @@ class Walk:
         self.within = outer if condition is None else (*outer, f"not ({condition})")
         b = self.value(otherwise)
         self.within = outer
-        kind = joined(a.kind, b.kind)
-        return Typed(Select(truth, as_kind(a, kind), as_kind(b, kind)), kind)
+        return operators.chosen(truth, a, b)
 
     def _truth(self, node: ast.expr) -> Expression:
         match node:
@@ -558,14 +446,13 @@ class Walk:
             ):
                 sides = [self.value(side) for side in (left, *others)]
                 pairs = zip(sides[:-1], ops, sides[1:], strict=True)
-                found = [values.compared(COMPARISONS[type(op)][1], a, b).value for a, op, b in pairs]
+                found = [operators.compared(COMPARISONS[type(op)][1], a, b) for a, op, b in pairs]
                 result = found[0]
                 for other in found[1:]:
                     result = Binary(BinaryOp.AND, result, other)
                 return result
             case _:
-                inner = self.value(node)
-                return values.compared(CompareOp.NE, inner, Typed(Constant(0, INT), Weak.INT)).value
+                return values.truth(self.value(node))
 
 
 def _with_iterators(expression: Expression, numbers: Mapping[str, int]) -> Expression:

@@ -1,0 +1,184 @@
+"""What names mean in a function: arrays, sizes, iterators, and integers and conditions made of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polyloom.diagnostics import Span
+from polyloom.frontends.python import affine, values
+from polyloom.frontends.python.affine import Affine
+from polyloom.frontends.python.source import FunctionText
+from polyloom.frontends.python.values import Kind
+from polyloom.ir.expressions import CompareOp
+from polyloom.ir.types import ElementType
+
+COMPARISONS: Mapping[type[ast.cmpop], tuple[str, CompareOp]] = {
+    ast.Lt: ("<", CompareOp.LT),
+    ast.LtE: ("<=", CompareOp.LE),
+    ast.Gt: (">", CompareOp.GT),
+    ast.GtE: (">=", CompareOp.GE),
+    ast.Eq: ("=", CompareOp.EQ),
+    ast.NotEq: ("!=", CompareOp.NE),
+}
+AFFINE = "loops and subscripts are sums of iterators, sizes and numbers, also `// 2`, `% 2`, `min`, `max`"
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array or scalar: its element type and extents. ``own``: made by the function."""
+
+    type: ElementType
+    extents: tuple[Affine, ...]
+    span: Span | None = None
+    own: bool = False
+
+    @property
+    def held(self) -> ElementType:
+        """The type of its elements in memory: truth values are bytes, 1 or 0."""
+        return ElementType.UINT8 if self.type is ElementType.BOOL else self.type
+
+
+@dataclass
+class Scope:
+    """Names at a place of a function. ``kinds``: of scalar variables, as far as earlier walks know them."""
+
+    text: FunctionText
+    arrays: dict[str, Array]
+    symbols: dict[str, Affine]
+    kinds: dict[str, Kind]
+
+    # -- arrays
+
+    def array(self, name: str, node: ast.AST) -> Array:
+        """Return an array. Errors: ``python-name``."""
+        found = self.arrays.get(name)
+        if found is None:
+            self.text.refuse("python-name", f"`{name}` is no array here", node)
+        return found
+
+    def element_type(self, node: ast.expr | None) -> ElementType | None:
+        """Return the type that a ``dtype`` states; None for None. Errors: ``python-type``."""
+        match node:
+            case None:
+                return None
+            case ast.Attribute(value=ast.Name(id=name), attr="dtype") if name in self.arrays:
+                return self.arrays[name].type
+            case ast.Constant(value=str(text)) if text in {k.value for k in ElementType}:
+                return ElementType(text)
+        found = values.ELEMENTS.get(id(self.meant(node)))
+        if found is None:
+            self.text.refuse("python-type", "this is no element type", node, "", "`np.float32`, `a.dtype`")
+        return found
+
+    def element(self, node: ast.Subscript) -> tuple[str, tuple[Affine, ...]]:
+        """Return the array and the indices of ``A[i, j]`` or ``A[i][j]``."""
+        parts: list[ast.expr] = []
+        inner: ast.expr = node
+        while isinstance(inner, ast.Subscript):
+            own = inner.slice.elts if isinstance(inner.slice, ast.Tuple) else [inner.slice]
+            parts = [*own, *parts]
+            inner = inner.value
+        if not isinstance(inner, ast.Name):
+            self.text.refuse("python-name", "elements are those of arrays with a name", inner)
+        array = self.array(inner.id, inner)
+        if len(parts) != len(array.extents):
+            help_ = "write a loop over each dimension"
+            message = (
+                f"`{inner.id}` has {len(array.extents)} dimensions, and here are {len(parts)} subscripts"
+            )
+            self.text.refuse("python-shape", message, node, "", help_)
+        found = []
+        for part, extent in zip(parts, array.extents, strict=True):
+            index = self.integer(part)
+            if index.number is not None and index.number < 0:
+                index = affine.combined(ast.Add(), extent, index) or index
+            found.append(index)
+        return inner.id, tuple(found)
+
+    # -- integers and conditions
+
+    def integer(self, node: ast.expr) -> Affine:
+        """Return an affine integer. Errors: ``python-nonaffine``."""
+        found = self.affine(node)
+        if found is None:
+            self.text.refuse("python-nonaffine", "this is not affine", node, "", AFFINE)
+        return found
+
+    def affine(self, node: ast.expr) -> Affine | None:
+        """Return an affine integer; None where it is none."""
+        match node:
+            case ast.Constant(value=bool()):
+                return None
+            case ast.Constant(value=int(value)):
+                return affine.number(value)
+            case ast.Name(id=name) if name in self.symbols:
+                return self.symbols[name]
+            case ast.Name(id=name) if name not in self.arrays and name not in self.kinds:
+                meant = self.text.names.get(name)
+                return affine.number(meant) if type(meant) is int else None
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                inner = self.affine(operand)
+                return None if inner is None else affine.negated(inner)
+            case ast.BinOp(left=left, op=op, right=right):
+                a, b = self.affine(left), self.affine(right)
+                return None if a is None or b is None else affine.combined(op, a, b)
+            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]) if name in self.arrays:
+                return self.arrays[name].extents[0]
+            case ast.Attribute(value=ast.Name(id=name), attr="size") if len(self._extents(name)) == 1:
+                return self.arrays[name].extents[0]
+            case ast.Attribute(value=ast.Name(id=name), attr="ndim") if self._extents(name):
+                return affine.number(len(self.arrays[name].extents))
+            case ast.Call(func=function, args=[_, _, *_] as sides, keywords=[]) if self.meant(function) in (
+                min,
+                max,
+            ):
+                parts = [part for side in sides if (part := self.affine(side)) is not None]
+                return affine.extreme(self.meant(function), parts) if len(parts) == len(sides) else None
+            case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=place):
+                at = self.affine(place)
+                extents = self.array(name, node).extents
+                if at is None or at.number is None or not -len(extents) <= at.number < len(extents):
+                    return None
+                return extents[at.number]
+            case _:
+                return None
+
+    def _extents(self, name: str) -> tuple[Affine, ...]:
+        return self.arrays[name].extents if name in self.arrays else ()
+
+    def condition(self, node: ast.expr) -> str | None:
+        """Return a condition on iterators and sizes in isl's notation; None where it asks about data."""
+        match node:
+            case ast.BoolOp(op=op, values=parts):
+                texts = [self.condition(part) for part in parts]
+                word = " and " if isinstance(op, ast.And) else " or "
+                return None if None in texts else "(" + word.join(f"({t})" for t in texts) + ")"
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                inner = self.condition(operand)
+                return None if inner is None else f"not ({inner})"
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                if not all(type(op) in COMPARISONS for op in ops):
+                    return None
+                sides = [self.affine(side) for side in (left, *others)]
+                if any(side is None for side in sides):
+                    return None
+                known = [side.text for side in sides if side is not None]
+                words = [COMPARISONS[type(op)][0] for op in ops]
+                pairs = zip(known[:-1], words, known[1:], strict=True)
+                return " and ".join(f"({a} {word} {b})" for a, word, b in pairs)
+            case _:
+                return None
+
+    def meant(self, node: ast.expr | None) -> Any:
+        """Return the object that a name of the function's surroundings means; None where it means none."""
+        match node:
+            case ast.Name(id=name) if name not in self.arrays and name not in self.symbols:
+                return self.text.names.get(name)
+            case ast.Attribute(value=inner, attr=name):
+                module = self.meant(inner)
+                return getattr(module, name, None) if any(module is m for m in values.MODULES) else None
+            case _:
+                return None
