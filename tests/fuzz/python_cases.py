@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from cases import Outcome
-from python_functions import PythonFunction, random_function
+from random_python import PythonFunction, random_function
 
 import polyloom
 from polyloom.diagnostics import PolyloomError

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+import polyloom
+
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[[np.random.Generator], tuple[Any, ...]]]] = {}
 WIDTH = 3
 WEIGHT = 0.25
@@ -182,6 +184,8 @@ def swapped(x):  # type: ignore[no-untyped-def]
     for i in range(half):
         x[i], x[n - 1 - i] = x[n - 1 - i], x[i]
         s, t = t, 0.5 * (s + t) + x[i]
+        if x[i] > 0.4:
+            x[i], s = 0.0, x[i] + s
     return s, t
 
 
@@ -197,3 +201,45 @@ def windows(k, x):  # type: ignore[no-untyped-def]
         else:
             out[0] = 7
     return out
+
+
+def clipped(value, low, high):  # type: ignore[no-untyped-def]
+    """Return a value between two others."""
+    if value < low:
+        return low
+    value += 0.0
+    return min(value, high)
+
+
+@polyloom.jit
+def scaled(value):  # type: ignore[no-untyped-def]
+    return WEIGHT * value
+
+
+def at(array, i):  # type: ignore[no-untyped-def]
+    return array[i] if i >= 0 else 0.0
+
+
+@case(lambda g: (g.random(20), g.random(20)))
+def functions_in_place(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        y[i] = clipped(x[i], 0.2, 0.7) + scaled(y[i]) + at(x, i - 3)
+
+
+@case(lambda g: (g.random(20), np.zeros(20)))
+def neighbours(x, y):  # type: ignore[no-untyped-def]
+    n = len(x)
+    for i in range(n):
+        if i > 0 and x[i - 1] > x[i] and i < n - 1:
+            y[i] = x[i + 1]
+        if (i > 0 and x[i - 1] > 0.2) or x[i] > 0.5:
+            y[i] += 2
+        else:
+            y[i] -= x[i - 1] if i > 0 and x[i - 1] > 0.1 else 1
+        if i > 0 and x[i] > 0.3:
+            y[i] += 1
+            y[i] *= x[i - 1]
+        elif i == 0 or x[i - 1] > 0.4:
+            y[i] += 5
+        else:
+            y[i] += x[i - 1]

@@ -238,6 +238,33 @@ def test_numbers_that_a_type_does_not_hold_are_refused() -> None:
     assert x.tolist() == [1, 1, 1]
 
 
+def fall(x):  # type: ignore[no-untyped-def]
+    return fall(x - 1)
+
+
+def without_return(x):  # type: ignore[no-untyped-def]
+    y = x  # noqa: F841
+
+
+def looping(x):  # type: ignore[no-untyped-def]
+    for _i in range(3):
+        x = x + 1
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [(fall, "calls itself"), (without_return, "ends without"), (looping, "is more than")],
+)
+def test_functions_that_cannot_be_read_in_place(function: Any, reason: str) -> None:
+    def call(x):  # type: ignore[no-untyped-def]
+        for i in range(len(x)):
+            x[i] = function(x[i])
+
+    with pytest.raises(polyloom.Unsupported, match=f"python-call.*{reason}"):
+        polyloom.jit(call)(np.ones(3))
+
+
 def test_truth_values_are_not_added() -> None:
     """NumPy gives ``True`` for ``True + True``."""
 

@@ -343,3 +343,17 @@ _MATH_OF_TWO = {
     id(math.atan2): BinaryOp.ATAN2,
     id(math.hypot): BinaryOp.HYPOT,
 }
+
+KNOWN = {
+    *_OF_ONE,
+    *_OF_TWO,
+    *_MATH,
+    *_MATH_OF_TWO,
+    *_WHOLE,
+    *_ABSOLUTE,
+    *_CHOICES,
+    *_CASTS,
+    *TYPES,
+    id(np.where),
+}
+"""Functions with a value of their own, by their identity."""

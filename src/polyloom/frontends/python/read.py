@@ -15,10 +15,11 @@ import islpy as isl
 from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.python import affine
 from polyloom.frontends.python.affine import PREFIX, Affine
+from polyloom.frontends.python.reading import Access
 from polyloom.frontends.python.scope import Array
 from polyloom.frontends.python.source import FunctionText
 from polyloom.frontends.python.values import Kind, Weak
-from polyloom.frontends.python.walk import Access, Draft, Walk
+from polyloom.frontends.python.walk import Draft, Walk
 from polyloom.ir.expressions import Expression, Iterator, ParameterValue
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
@@ -103,7 +104,7 @@ def _walk(text: FunctionText, types: Types, kinds: dict[str, Kind]) -> Walk:
             arrays[name] = Array(held, ())
             kinds[name] = given.kind
     arrays |= {n: Array(_held(kind), (), None, own=True) for n, kind in kinds.items() if n not in arrays}
-    walk = Walk(text, arrays, symbols, kinds, _assigned(text.tree))
+    walk = Walk(text, arrays, symbols, kinds, assigned=_assigned(text.tree))
     walk.body(text.tree.body)
     return walk
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from polyloom.diagnostics import Span
 from polyloom.frontends.python import affine, values
 from polyloom.frontends.python.affine import Affine
 from polyloom.frontends.python.source import FunctionText
-from polyloom.frontends.python.values import Kind
+from polyloom.frontends.python.values import Kind, Typed
 from polyloom.ir.expressions import CompareOp
 from polyloom.ir.types import ElementType
 
@@ -49,6 +50,8 @@ class Scope:
     arrays: dict[str, Array]
     symbols: dict[str, Affine]
     kinds: dict[str, Kind]
+    bound: dict[str, Typed] = field(default_factory=dict)
+    """Names of values, in a function that is read in the place of its call."""
 
     # -- arrays
 
@@ -116,8 +119,8 @@ class Scope:
                 return affine.number(value)
             case ast.Name(id=name) if name in self.symbols:
                 return self.symbols[name]
-            case ast.Name(id=name) if name not in self.arrays and name not in self.kinds:
-                meant = self.text.names.get(name)
+            case ast.Name(id=name) if name not in self.kinds:
+                meant = self.meant(node)
                 return affine.number(meant) if type(meant) is int else None
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 inner = self.affine(operand)
@@ -172,13 +175,27 @@ class Scope:
             case _:
                 return None
 
+    def implied(self, test: ast.expr, truth: bool) -> str | None:
+        """Return a condition on iterators and sizes that holds where a test is true, or is not."""
+        known = self.condition(test)
+        if known is not None:
+            return known if truth else f"not ({known})"
+        match test:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self.implied(operand, not truth)
+            case ast.BoolOp(op=op, values=parts) if isinstance(op, ast.And) == truth:
+                found = [text for part in parts if (text := self.implied(part, truth)) is not None]
+                return " and ".join(f"({text})" for text in found) or None
+            case _:
+                return None
+
     def meant(self, node: ast.expr | None) -> Any:
         """Return the object that a name of the function's surroundings means; None where it means none."""
         match node:
-            case ast.Name(id=name) if name not in self.arrays and name not in self.symbols:
+            case ast.Name(id=name) if name not in {*self.arrays, *self.symbols, *self.bound}:
                 return self.text.names.get(name)
             case ast.Attribute(value=inner, attr=name):
                 module = self.meant(inner)
-                return getattr(module, name, None) if any(module is m for m in values.MODULES) else None
+                return getattr(module, name, None) if inspect.ismodule(module) else None
             case _:
                 return None

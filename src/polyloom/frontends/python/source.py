@@ -27,6 +27,10 @@ class FunctionText:
     names: Mapping[str, Any]
     _starts: list[int] = field(default_factory=list)
 
+    def is_same(self, other: FunctionText) -> bool:
+        """Return whether both are one function."""
+        return (self.source.name, self.first, self.name) == (other.source.name, other.first, other.name)
+
     def span(self, node: ast.AST) -> Span:
         """Return where a node stands in the file."""
         return Span(

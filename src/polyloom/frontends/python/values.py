@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -106,5 +105,3 @@ TYPES = {
 
 ELEMENTS = {**TYPES, id(int): ElementType.INT64, id(float): ElementType.FLOAT64, id(bool): ElementType.BOOL}
 """Types of arrays' elements."""
-
-MODULES = (np, math)

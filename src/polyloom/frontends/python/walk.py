@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from polyloom.diagnostics import Span
-from polyloom.frontends.python import affine, operators, values
+from polyloom.frontends.python import affine, values
 from polyloom.frontends.python.affine import Affine
-from polyloom.frontends.python.scope import AFFINE, COMPARISONS, Array, Scope
+from polyloom.frontends.python.reading import Access, Reader
+from polyloom.frontends.python.scope import AFFINE, Array
 from polyloom.frontends.python.values import HELD, Typed, Weak, as_kind, joined
 from polyloom.ir.expressions import (
     Binary,
@@ -19,7 +20,6 @@ from polyloom.ir.expressions import (
     Expression,
     Iterator,
     ParameterValue,
-    Read,
     Select,
     Unary,
 )
@@ -35,16 +35,6 @@ _PLACES = {
     values.FULL_LIKE: ("a", "fill_value", "dtype"),
 }
 """The arguments by place of functions that make arrays, where they are not the shape and the type."""
-
-
-@dataclass(frozen=True)
-class Access:
-    """``array[indices]`` at the points where ``within`` holds."""
-
-    array: str
-    indices: tuple[Affine, ...]
-    within: tuple[str, ...]
-    span: Span | None
 
 
 @dataclass(frozen=True)
@@ -80,18 +70,16 @@ class Test:
 
 
 @dataclass
-class Walk(Scope):
+class Walk(Reader):
     """The walk over a function's body. ``assigned``: how often each name is assigned to."""
 
-    assigned: Mapping[str, int]
+    assigned: Mapping[str, int] = field(default_factory=dict)
     drafts: list[Draft] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
     loops: tuple[Loop, ...] = ()
     conditions: tuple[str, ...] = ()
     tests: tuple[Test, ...] = ()
-    within: tuple[str, ...] = ()
     counters: list[int] = field(default_factory=lambda: [0])
-    reads: list[Access] = field(default_factory=list)
     defined: set[str] = field(default_factory=set)
     temporaries: int = 0
 
@@ -170,6 +158,13 @@ class Walk(Scope):
         self.loops, self.conditions, self.symbols = outer
 
     def _if(self, node: ast.If) -> None:
+        match node:
+            case ast.If(test=ast.BoolOp(op=ast.And() as op, values=parts), orelse=[]):
+                known = [part for part in parts if self.condition(part) is not None]
+                others = [part for part in parts if part not in known]
+                if known and others:  # the data is read only where the rest holds
+                    inner = ast.If(_joined(op, others), node.body, [])
+                    node = ast.If(_joined(op, known), [ast.copy_location(inner, node)], [])
         condition = self.condition(node.test)
         if condition is not None:
             outer = self.conditions
@@ -179,19 +174,19 @@ class Walk(Scope):
             self.conditions = outer
             return
         outer_tests = self.tests
-        simple = (
-            len(node.body) == 1 and not node.orelse and isinstance(node.body[0], ast.Assign | ast.AugAssign)
-        )
         name = ""
-        if not simple:  # what it tests may change in the branch
+        if node.orelse or not _is_one_store(node.body):  # what it tests may change in the branch
             self.temporaries += 1
             name = f"test_{self.temporaries}"
             self.arrays[name] = Array(ElementType.BOOL, (), self.text.span(node.test), own=True)
-            self._store(name, (), self._truth(node.test), node.test)
+            self._store(name, (), self.truth(node.test), node.test)
+        outer = self.conditions
         for body, wanted in ((node.body, True), (node.orelse, False)):
+            where = self.implied(node.test, wanted)
+            self.conditions = outer if where is None else (*outer, where)
             self.tests = (*outer_tests, Test(node.test, name, wanted))
             self.body(body)
-        self.tests = outer_tests
+        self.tests, self.conditions = outer_tests, outer
 
     def _return(self, node: ast.Return) -> None:
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] if node.value else []
@@ -226,7 +221,7 @@ class Walk(Scope):
         kept = [(targets, self._kept(node, value)) for targets, value in pairs]
         for target, name in ((target, name) for targets, name in kept for target in targets):
             if isinstance(name, str):
-                self._give(node, target, self._read(name, (), node))
+                self._give(node, target, self.read(name, (), node))
             elif isinstance(target, ast.Name) and self.assigned.get(target.id, 0) == 1:
                 self._symbol(target, name)
             else:
@@ -316,7 +311,7 @@ class Walk(Scope):
         self.counters[-1] += 1
 
     def _tested(self, test: Test) -> Expression:
-        found = self._read(test.variable, (), test.node).value if test.variable else self._truth(test.node)
+        found = self.read(test.variable, (), test.node).value if test.variable else self.truth(test.node)
         match found:
             case _ if test.wanted:
                 return found
@@ -362,97 +357,17 @@ class Walk(Scope):
             case shape:
                 return (self.integer(shape),), kind
 
-    def _read(self, name: str, indices: tuple[Affine, ...], node: ast.AST) -> Typed:
-        self.reads.append(Access(name, indices, self.within, self.text.span(node)))
-        array = self.arrays[name]
-        read = Read(len(self.reads) - 1, array.held)
-        if array.type is ElementType.BOOL:
-            return Typed(Compare(CompareOp.NE, read, Constant(0, array.held)), array.type)
-        return Typed(read, array.type if array.extents else self.kinds.get(name, array.type))
 
-    # -- values
+def _is_one_store(body: Sequence[ast.stmt]) -> bool:
+    match body:
+        case [ast.Assign(targets=[ast.Name() | ast.Subscript()]) | ast.AugAssign()]:
+            return True
+        case _:
+            return False
 
-    def value(self, node: ast.expr) -> Typed:
-        """Return the value of an expression; what it reads is added to ``reads``."""
-        known = self.affine(node)
-        if known is not None:
-            return Typed(known.value, Weak.INT)
-        match node:
-            case ast.Constant(value=bool(value)):
-                bit = Constant(int(value), ElementType.UINT8)
-                nought = Constant(0, ElementType.UINT8)
-                return Typed(Compare(CompareOp.NE, bit, nought), ElementType.BOOL)
-            case ast.Constant(value=float(value)):
-                return Typed(Constant(value, ElementType.FLOAT64), Weak.FLOAT)
-            case ast.Name(id=name) if name in self.arrays and not self.arrays[name].extents:
-                return self._read(name, (), node)
-            case ast.Name() | ast.Attribute() if type(meant := self.meant(node)) is float:
-                return Typed(Constant(meant, ElementType.FLOAT64), Weak.FLOAT)
-            case ast.Subscript():
-                return self._read(*self.element(node), node)
-            case ast.BinOp(left=left, op=op, right=right):
-                return self._operated(node, operators.operated(op, self.value(left), self.value(right)))
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert() as op, operand=operand):
-                return self._operated(node, operators.signed(op, self.value(operand)))
-            case ast.Call(args=arguments, keywords=[]):
-                return self._call(node, arguments)
-            case ast.IfExp(test=test, body=then, orelse=otherwise):
-                return self._choice(test, then, otherwise)
-            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-                return Typed(self._truth(node), ElementType.BOOL)
-            case _:
-                pass
-        what = ast.unparse(node)
-        help_ = "elements, numbers, operators, `min`, `max`, `abs`, functions of `np` and `math`"
-        raise self.text.fault("python-value", f"`{what}` has no form here", node, "", help_)
 
-    def _operated(self, node: ast.BinOp | ast.UnaryOp, found: Typed | None) -> Typed:
-        if found is None:
-            message = f"`{ast.unparse(node)}` is not computed on elements of these types"
-            raise self.text.fault("python-value", message, node)
-        return found
-
-    def _call(self, node: ast.Call, arguments: Sequence[ast.expr]) -> Typed:
-        found = operators.called(id(self.meant(node.func)), [self.value(a) for a in arguments])
-        if found is None:
-            help_ = "functions of `np` and `math` of numbers, `min`, `max`, `int`, `float`; else a loop"
-            message = f"`{ast.unparse(node.func)}` is not known here"
-            raise self.text.fault("python-call", message, node, "", help_)
-        return found
-
-    def _choice(self, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> Typed:
-        condition, outer = self.condition(test), self.within
-        truth = self._truth(test)
-        self.within = outer if condition is None else (*outer, condition)
-        a = self.value(then)
-        self.within = outer if condition is None else (*outer, f"not ({condition})")
-        b = self.value(otherwise)
-        self.within = outer
-        return operators.chosen(truth, a, b)
-
-    def _truth(self, node: ast.expr) -> Expression:
-        match node:
-            case ast.BoolOp(op=op, values=parts):
-                word = BinaryOp.AND if isinstance(op, ast.And) else BinaryOp.OR
-                found = [self._truth(part) for part in parts]
-                result = found[0]
-                for other in found[1:]:
-                    result = Binary(word, result, other)
-                return result
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return Unary(UnaryOp.NOT, self._truth(operand))
-            case ast.Compare(left=left, ops=ops, comparators=others) if all(
-                type(o) in COMPARISONS for o in ops
-            ):
-                sides = [self.value(side) for side in (left, *others)]
-                pairs = zip(sides[:-1], ops, sides[1:], strict=True)
-                found = [operators.compared(COMPARISONS[type(op)][1], a, b) for a, op, b in pairs]
-                result = found[0]
-                for other in found[1:]:
-                    result = Binary(BinaryOp.AND, result, other)
-                return result
-            case _:
-                return values.truth(self.value(node))
+def _joined(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
+    return parts[0] if len(parts) == 1 else ast.copy_location(ast.BoolOp(op, parts), parts[0])
 
 
 def _with_iterators(expression: Expression, numbers: Mapping[str, int]) -> Expression:

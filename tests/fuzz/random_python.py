@@ -16,6 +16,24 @@ FLOATS = ("float32", "float64")
 LARGEST = 8
 """The largest extent."""
 
+HELPERS = """import math
+
+import numpy as np
+
+
+def clipped(value, high):
+    low = -abs(high)
+    if value < low:
+        return low
+    return high if value > high else value
+
+
+def before(array, i):
+    return np.float64(array[i - 1]) if i > 0 and array[i - 1] > 0 else np.float64(0)
+
+
+"""
+
 
 @dataclass(frozen=True)
 class PythonFunction:
@@ -87,7 +105,11 @@ class _Writer:
 
     def statement(self, indent: int) -> None:
         kind = self.rng.random()
-        if kind < 0.15:
+        if kind < 0.05 and len(names := sorted(n for n, (k, _) in self.types.items() if k in FLOATS)) > 1:
+            a, b = self.element(names[0]), self.element(names[1])
+            self.add(indent, f"if {self.truth(2)}:")
+            self.add(indent + 1, f"{a}, {b} = {b}, {a}")
+        elif kind < 0.15:
             self.add(indent, f"if {self.truth(2)}:")
             self.store(indent + 1)
             if self.rng.random() < 0.5:
@@ -128,6 +150,10 @@ class _Writer:
     def read(self, kinds: tuple[str, ...], otherwise: str) -> str:
         names = [n for n, (kind, _) in self.types.items() if kind in kinds]
         return self.element(self.rng.choice(names)) if names else otherwise
+
+    def earlier(self) -> str:
+        names = [n for n, (kind, rank) in self.types.items() if kind in FLOATS and rank == 1]
+        return f"before({self.rng.choice(names)}, {self.rng.choice(self.iterators)})" if names else "1.5"
 
     def whole(self, depth: int) -> str:
         leaf = self.rng.random()
@@ -176,6 +202,8 @@ class _Writer:
                 f"{self.rng.choice(('np.tanh', 'math.atan', 'np.sin', 'math.cos'))}({a})",
                 f"{self.rng.choice(('min', 'max'))}(np.float64({a}), np.float64({b}))",
                 f"np.{self.rng.choice(('minimum', 'maximum'))}({a}, {b})",
+                f"clipped(np.float64({a}), np.float64({b}))",
+                self.earlier(),
                 f"np.where({self.truth(depth - 1)}, np.float64({a}), np.float64({b}))",
                 f"(np.float64({a}) if {self.truth(depth - 1)} else np.float64({b}))",
                 f"({a} + {self.whole(depth - 1)})",
@@ -209,4 +237,4 @@ def random_function(seed: int) -> PythonFunction:
     if writer.variables:
         writer.add(0, f"return {', '.join(sorted(writer.variables))}")
     text = "\n".join([f"def kernel({', '.join(types)}, n):", *writer.lines])
-    return PythonFunction(f"import math\n\nimport numpy as np\n\n\n{text}\n", types)
+    return PythonFunction(f"{HELPERS}{text}\n", types)

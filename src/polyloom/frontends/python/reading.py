@@ -1,0 +1,218 @@
+"""Expressions of a function as typed values, and the elements that they read.
+
+A call of another function of Python is what that returns: ``clip(x[i])`` is the value of its ``return``.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from polyloom.diagnostics import Span
+from polyloom.frontends.python import operators, values
+from polyloom.frontends.python.affine import Affine
+from polyloom.frontends.python.scope import COMPARISONS, Scope
+from polyloom.frontends.python.source import FunctionText, text_of_function
+from polyloom.frontends.python.values import Typed, Weak
+from polyloom.ir.expressions import Binary, Compare, CompareOp, Constant, Expression, Read, Unary
+from polyloom.ir.scalar_functions.table import BinaryOp, UnaryOp
+from polyloom.ir.types import ElementType
+
+_DEEPEST = 8
+"""Functions that are read in the place of calls within each other."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """``array[indices]`` at the points where ``within`` holds."""
+
+    array: str
+    indices: tuple[Affine, ...]
+    within: tuple[str, ...]
+    span: Span | None
+
+
+@dataclass
+class Reader(Scope):
+    """Reads expressions; ``reads``: of the statement at hand, at the points where ``within`` holds."""
+
+    within: tuple[str, ...] = ()
+    reads: list[Access] = field(default_factory=list)
+    places: tuple[FunctionText, ...] = ()
+    """Functions around the one that is read in the place of a call."""
+    whole: dict[str, str] = field(default_factory=dict)
+    """The names outside of arrays that such a function has under its own names."""
+
+    def read(self, name: str, indices: tuple[Affine, ...], node: ast.AST) -> Typed:
+        """Return an element, or a variable with no indices."""
+        array, name = self.arrays[name], self.whole.get(name, name)
+        self.reads.append(Access(name, indices, self.within, self.text.span(node)))
+        read = Read(len(self.reads) - 1, array.held)
+        if array.type is ElementType.BOOL:
+            return Typed(Compare(CompareOp.NE, read, Constant(0, array.held)), array.type)
+        return Typed(read, array.type if array.extents else self.kinds.get(name, array.type))
+
+    def value(self, node: ast.expr) -> Typed:
+        """Return the value of an expression; what it reads is added to ``reads``."""
+        known = self.affine(node)
+        if known is not None:
+            return Typed(known.value, Weak.INT)
+        match node:
+            case ast.Constant(value=bool(value)):
+                bit = Constant(int(value), ElementType.UINT8)
+                nought = Constant(0, ElementType.UINT8)
+                return Typed(Compare(CompareOp.NE, bit, nought), ElementType.BOOL)
+            case ast.Constant(value=float(value)):
+                return Typed(Constant(value, ElementType.FLOAT64), Weak.FLOAT)
+            case ast.Name(id=name) if name in self.arrays and not self.arrays[name].extents:
+                return self.read(name, (), node)
+            case ast.Name(id=name) if name in self.bound:
+                return self.bound[name]
+            case ast.Name() | ast.Attribute() if type(meant := self.meant(node)) is float:
+                return Typed(Constant(meant, ElementType.FLOAT64), Weak.FLOAT)
+            case ast.Subscript():
+                return self.read(*self.element(node), node)
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._operated(node, operators.operated(op, self.value(left), self.value(right)))
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert() as op, operand=operand):
+                return self._operated(node, operators.signed(op, self.value(operand)))
+            case ast.Call(args=arguments, keywords=[]):
+                return self._call(node, arguments)
+            case ast.IfExp(test=test, body=then, orelse=otherwise):
+                return self._choice(test, then, otherwise)
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                return Typed(self.truth(node), ElementType.BOOL)
+            case _:
+                pass
+        what = ast.unparse(node)
+        help_ = "elements, numbers, operators, `min`, `max`, `abs`, functions of `np` and `math`"
+        raise self.text.fault("python-value", f"`{what}` has no form here", node, "", help_)
+
+    def _operated(self, node: ast.BinOp | ast.UnaryOp, found: Typed | None) -> Typed:
+        if found is None:
+            message = f"`{ast.unparse(node)}` is not computed on elements of these types"
+            raise self.text.fault("python-value", message, node)
+        return found
+
+    def _call(self, node: ast.Call, arguments: Sequence[ast.expr]) -> Typed:
+        meant = self.meant(node.func)
+        function = inspect.unwrap(meant) if callable(meant) else meant
+        if inspect.isfunction(function) and id(function) not in operators.KNOWN:
+            return self._read_in_place(node, function, arguments)
+        found = operators.called(id(meant), [self.value(a) for a in arguments])
+        if found is None:
+            help_ = "functions of `np` and `math` of numbers, `min`, `max`, `int`, `float`; else a loop"
+            message = f"`{ast.unparse(node.func)}` is not known here"
+            raise self.text.fault("python-call", message, node, "", help_)
+        return found
+
+    # -- functions that are read in the place of a call
+
+    def _read_in_place(self, node: ast.Call, function: Any, arguments: Sequence[ast.expr]) -> Typed:
+        """Return what a function of Python returns for arguments. Errors: ``python-call``."""
+        text = text_of_function(function)
+        names = [a.arg for a in text.tree.args.args]
+        if len(names) != len(arguments) or text.tree.args.vararg or text.tree.args.kwonlyargs:
+            message = f"`{text.name}` has {len(names)} arguments, and here are {len(arguments)}"
+            raise self.text.fault("python-call", message, node, "", "give each argument by its place")
+        if len(self.places) == _DEEPEST or text.is_same(self.text):
+            raise self.text.fault("python-call", f"`{text.name}` calls itself, or too many others", node)
+        inner = Reader(text, {}, {}, {}, within=self.within, reads=self.reads, places=(*self.places, text))
+        for name, argument in zip(names, arguments, strict=True):
+            if isinstance(argument, ast.Name) and self._extents(argument.id):
+                inner.arrays[name] = self.arrays[argument.id]
+                inner.whole[name] = self.whole.get(argument.id, argument.id)
+            elif (whole := self.affine(argument)) is not None:
+                inner.symbols[name] = whole
+            else:
+                inner.bound[name] = self.value(argument)
+        return inner._returned(text.tree.body, node)
+
+    def _returned(self, statements: Sequence[ast.stmt], call: ast.AST) -> Typed:
+        """Return the value of the ``return`` that is reached."""
+        match statements:
+            case [ast.Return(value=ast.expr() as value), *_]:
+                return self.value(value)
+            case [ast.Expr(value=ast.Constant()) | ast.Pass(), *rest]:
+                return self._returned(rest, call)
+            case [ast.Assign(targets=[ast.Name(id=name)], value=value), *rest]:
+                self._bind(name, value)
+                return self._returned(rest, call)
+            case [ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value) as node, *rest]:
+                self._bind(name, ast.copy_location(ast.BinOp(ast.Name(target.id), op, value), node))
+                return self._returned(rest, call)
+            case [ast.If(test=test, body=then, orelse=otherwise), *rest]:
+                return self._chosen(
+                    test,
+                    (lambda: self._returned([*then, *rest], call)),
+                    (lambda: self._returned([*otherwise, *rest], call)),
+                )
+            case [other, *_]:
+                message = f"`{self.text.name}` is more than assignments to names, `if` and `return`"
+                raise self.text.fault("python-call", message, other, "", "write it where it is called")
+            case _:
+                message = f"`{self.text.name}` ends without `return`"
+                raise self.text.fault("python-call", message, self.text.tree)
+
+    def _bind(self, name: str, value: ast.expr) -> None:
+        whole = self.affine(value)
+        found = Typed(whole.value, Weak.INT) if whole is not None else self.value(value)
+        self.symbols.pop(name, None)
+        self.bound.pop(name, None)
+        if whole is not None:
+            self.symbols[name] = whole
+        else:
+            self.bound[name] = found
+
+    def _choice(self, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> Typed:
+        return self._chosen(test, lambda: self.value(then), lambda: self.value(otherwise))
+
+    def _chosen(self, test: ast.expr, then: Callable[[], Typed], otherwise: Callable[[], Typed]) -> Typed:
+        truth = self.truth(test)
+        with self._where(self.implied(test, truth=True)):
+            a = then()
+        with self._where(self.implied(test, truth=False)):
+            b = otherwise()
+        return operators.chosen(truth, a, b)
+
+    @contextmanager
+    def _where(self, condition: str | None) -> Iterator[None]:
+        """Read where a condition on iterators holds; names that are bound there are forgotten."""
+        outer = self.within, dict(self.symbols), dict(self.bound)
+        self.within = outer[0] if condition is None else (*outer[0], condition)
+        yield
+        self.within, self.symbols, self.bound = outer
+
+    def _one_after_the_other(self, op: ast.boolop, parts: Sequence[ast.expr]) -> Expression:
+        """Return ``a and b``: b is read only where a holds."""
+        is_and = isinstance(op, ast.And)
+        found = self.truth(parts[0])
+        if len(parts) == 1:
+            return found
+        with self._where(self.implied(parts[0], truth=is_and)):
+            rest = self._one_after_the_other(op, parts[1:])
+        return Binary(BinaryOp.AND if is_and else BinaryOp.OR, found, rest)
+
+    def truth(self, node: ast.expr) -> Expression:
+        """Return whether an expression is true."""
+        match node:
+            case ast.BoolOp(op=op, values=parts):
+                return self._one_after_the_other(op, parts)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return Unary(UnaryOp.NOT, self.truth(operand))
+            case ast.Compare(left=left, ops=ops, comparators=others) if all(
+                type(o) in COMPARISONS for o in ops
+            ):
+                sides = [self.value(side) for side in (left, *others)]
+                pairs = zip(sides[:-1], ops, sides[1:], strict=True)
+                found = [operators.compared(COMPARISONS[type(op)][1], a, b) for a, op, b in pairs]
+                result = found[0]
+                for other in found[1:]:
+                    result = Binary(BinaryOp.AND, result, other)
+                return result
+            case _:
+                return values.truth(self.value(node))
