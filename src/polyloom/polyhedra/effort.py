@@ -32,13 +32,15 @@ class _Limits:
     """``stack``: at how many operations each scope ends, outermost first.
 
     ``outside``: the limit where there is no scope, 0 for none; ``charged``: operations of answers that were
-    known, by which scopes end earlier; ``counting``: operations that counting took.
+    known, by which scopes end earlier; ``counting``: operations that counting took; ``counted``: what was
+    counted last.
     """
 
     stack: tuple[int, ...] = ()
     outside: int = 0
     charged: int = 0
     counting: int = 0
+    counted: int = 0
 
 
 @contextmanager
@@ -52,7 +54,7 @@ def at_most(operations: int, question: str = "isl") -> Iterator[None]:
     limit = min(around[-1], _counted() + operations) if around else operations
     _Limits.stack = (*around, limit)
     if not around:
-        isl.DEFAULT_CONTEXT.reset_operations()
+        _reset()
         _Limits.charged = 0
     isl.DEFAULT_CONTEXT.set_max_operations(limit)
     try:
@@ -69,7 +71,7 @@ def at_most(operations: int, question: str = "isl") -> Iterator[None]:
         _Limits.stack = around = _Limits.stack[:-1]
         isl.DEFAULT_CONTEXT.set_max_operations(around[-1] if around else _Limits.outside)
         if not around:
-            isl.DEFAULT_CONTEXT.reset_operations()
+            _reset()
             if _Limits.outside:
                 _exhausted()
 
@@ -146,15 +148,25 @@ def spent() -> int:
     return _counted() + _Limits.charged
 
 
+def _reset() -> None:
+    isl.DEFAULT_CONTEXT.reset_operations()
+    _Limits.counted = 0
+
+
 def _counted() -> int:
-    """Return how many operations isl has done itself: it tells no one, but whether a number is reached."""
-    low, high = 0, 1024
-    while _reached(high):
-        low, high = high, 4 * high
+    """Return how many operations isl has done itself: it tells no one, but whether a number is reached.
+
+    Looked for from the last count upwards: between two questions there are few.
+    """
+    low, step = _Limits.counted, 512
+    while _reached(low + step):
+        low, step = low + step, 4 * step
+    high = low + step
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if _reached(middle) else (low, middle)
     isl.DEFAULT_CONTEXT.set_max_operations(_Limits.stack[-1] if _Limits.stack else _Limits.outside)
+    _Limits.counted = low
     return high
 
 

@@ -58,9 +58,14 @@ def _in_rounds(
     if not before.is_disjoint(after):
         return None
     rounds = all_of_it.params()
-    counts = [_count(code, part, rounds, names) for part in (before, mine, all_of_it)]
-    skip, keep, period = counts
-    return None if skip is None or keep is None or period is None else (skip, keep, period)
+    counts: list[IntExpression] = []
+    for part in (mine, all_of_it, before):
+        count = _count(code, part, rounds, names)
+        if count is None:
+            return None
+        counts.append(count)
+    keep, period, skip = counts
+    return skip, keep, period
 
 
 def _beside(others: isl.Set, end: isl.Set, order: isl.Map) -> isl.Set:

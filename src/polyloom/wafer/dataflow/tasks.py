@@ -94,7 +94,8 @@ class StoreTask:
         kept = carried.uncurry().intersect_domain(self.stored.reverse().wrap()).domain_factor_range()
         others = with_explicit_divs(carried.range().unwrap().subtract(kept))
         later = isl.Map.lex_lt(kept.range().get_space())
-        behind, ahead = (others.intersect(kept.apply_range(m)) for m in (later, later.reverse()))
+        behind = others.intersect(kept.lexmin().apply_range(later))
+        ahead = others.intersect(kept.lexmax().apply_range(later.reverse()))
         return {
             "before": with_explicit_divs(ahead.subtract(behind)),
             "between": with_explicit_divs(ahead.intersect(behind)),
