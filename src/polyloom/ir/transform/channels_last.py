@@ -11,6 +11,7 @@ computed as before, from the same ones, and arrays of the caller stay as they ar
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -63,20 +64,26 @@ def _axes(program: HostProgram, group: Sequence[Buffer]) -> Axes:
     homs = [node for node in nodes if isinstance(node, MdHom)]
     if len(homs) < len(nodes):
         return {}
-    slid = [b for b in group if any(_slides(hom, v) for hom in homs for v in _views([hom], b.name))]
+    views = _views(homs)
+    slid = [b for b in group if any(_slides(hom, v) for hom, v in views[b.name])]
     ranks = {len(b.shape) for b in slid}
     if len(ranks) != 1:
         return {}
     alike = [b for b in group if len(b.shape) in ranks]
-    stepped = [k for k in range(max(ranks) - 1) if all(_is_stepped(_views(homs, b.name), k) for b in alike)]
+    stepped = [k for k in range(max(ranks) - 1) if all(_is_stepped(views[b.name], k) for b in alike)]
     channels = max(stepped, key=lambda k: sum(b.extents[k] for b in slid), default=None)
     if channels is None or sum(b.extents[channels] for b in slid) < LEAST_CHANNELS * len(slid):
         return {}
     return {b.name: channels for b in alike}
 
 
-def _views(homs: Sequence[MdHom], name: str) -> list[View]:
-    return [view for hom in homs for view in (*hom.inputs, *hom.outputs) if view.buffer == name]
+def _views(homs: Sequence[MdHom]) -> Mapping[str, list[tuple[MdHom, View]]]:
+    """Return the views of each buffer with their md_homs."""
+    found = defaultdict[str, list[tuple[MdHom, View]]](list)
+    for hom in homs:
+        for view in (*hom.inputs, *hom.outputs):
+            found[view.buffer].append((hom, view))
+    return found
 
 
 def _slides(hom: MdHom, view: View) -> bool:
@@ -95,9 +102,9 @@ def _slides(hom: MdHom, view: View) -> bool:
     return False
 
 
-def _is_stepped(views: Sequence[View], axis: int) -> bool:
+def _is_stepped(views: Sequence[tuple[MdHom, View]], axis: int) -> bool:
     """Whether one dimension alone moves each view along an axis, from element to element, or none."""
-    indices = [view.indices[axis] for view in views]
+    indices = [view.indices[axis] for _, view in views]
     return all(isinstance(i, Index) and sum(map(abs, i.coefficients)) <= 1 for i in indices)
 
 

@@ -11,7 +11,7 @@ Source: md_poly, Sec. 4; parameters 1-10 of its generator. Not in the papers: ``
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -42,6 +42,11 @@ class Caching:
     axes: Sizes = ()
     padding: int = 0
     panel: bool = False
+
+    def json(self) -> dict[str, Any]:
+        """Return a JSON document."""
+        memory = self.memory.value
+        return {"memory": memory, "axes": self.axes, "padding": self.padding, "panel": self.panel}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,19 +97,21 @@ class Schedule:
         return hash((sizes, orders, self.inputs, self.follow, self.streaming))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the hash out of what another process gets: there it is another one."""
+        """Leave out what was worked out of it: the hash is another one in another process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def text(self) -> str:
         """Return canonical JSON: equal schedules have equal texts."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return json.dumps(self.json(), sort_keys=True, separators=(",", ":"))
 
     def json(self) -> dict[str, Any]:
         """Return a JSON document."""
-        document = asdict(self)
-        for caching in document["inputs"]:
-            caching["memory"] = caching["memory"].value
-        return document
+        document = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**document, "inputs": [caching.json() for caching in self.inputs]}
 
 
 def plain_schedule(dimensions: int, inputs: int) -> Schedule:

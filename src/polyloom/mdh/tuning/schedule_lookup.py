@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from polyloom.diagnostics import PolyloomError
-from polyloom.ir.host import HostProgram, MdHom, Nest
+from polyloom.ir.host import HostProgram, MdHom, Nest, used_buffers
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.canonical_names import emit_canonical
 from polyloom.mdh.lowering.kernels.nodes import nest_kernels
@@ -102,10 +102,9 @@ class TunedEmitter:
     ) -> Choice[Schedule]:
         """Return the schedule of an md_hom: the same for two that differ in names alone."""
         options = options_of(strict=program.strict, constant=_constants(node, program))
-        key = (
-            key_of(node, program.buffers, device.id, options),
-            key_of(launched, program.buffers, device.id, options),
-        )
+        buffers = [program.by_name[name] for name in used_buffers(node)]
+        own = key_of(node, buffers, device.id, options)
+        key = own, own if launched is node else key_of(launched, buffers, device.id, options)
         if key not in self._known:
             kept_as = key[1] if node == launched else replace(key[1], options=f"{options} {key[0]}")
             seeds = self._seeds(key[1])
