@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from cProfile import Profile
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -140,3 +143,21 @@ def test_padding_is_filled_once_on_the_processor() -> None:
         np.testing.assert_array_equal(run.arrays["y"], evaluate_host(program, {}, inputs)["y"])
     kept = executable.prepared({}, timed=True).kept
     assert {p for p in "qtu" if np.shares_memory(kept["p"], kept[p])} == {"u"}
+
+
+def calls_for(layers: int) -> int:
+    """Return how many calls of functions a chain of layers with windows takes."""
+    names = ["x", *(f"p{k}" for k in range(layers)), "y"]
+    text = f"lair f() : float32 x[8][1][{layers + 4}] -> float32 y[8][1][3] {{"
+    for k, (before, name) in enumerate(pairwise(names)):
+        width = layers + 3 - k
+        text += f" float32 {name}[8][1][{width}]" if name != "y" else ""
+        text += f" all (c, w, s) in (8, {width}, 2) {name}[c][0][w] += {before}[c][0][w + s]"
+    program = host_program(lower(parse(Source("f.lair", text + " }")), None, {}))
+    with Profile() as profile:
+        with_channels_last(program)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_work_grows_with_the_layers_not_with_their_square() -> None:
+    assert calls_for(48) < 2.05 * calls_for(24)

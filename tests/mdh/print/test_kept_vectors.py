@@ -17,6 +17,7 @@ from polyloom.ir.expressions import Binary, BinaryOp, Constant, Read
 from polyloom.ir.types import ElementType
 from polyloom.mdh.native.build import FLAGS
 from polyloom.mdh.print.c_source import c_source
+from polyloom.mdh.print.c_vectors import VectorLoop
 from polyloom.mdh.tree.nodes import (
     Array,
     Code,
@@ -177,3 +178,17 @@ def test_totals_stay_in_registers(tile: tuple[int, int, int], points: int, tmp_p
     assert not re.search(r"\(%r[sb]p\).*ymm|ymm.*\(%r[sb]p\)", loop), loop
     assert not any("(" in line for line in products), loop
     assert loop.count("vbroadcastss") == points * rows
+
+
+def test_a_load_that_several_sums_have_is_printed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = list[Load]()
+    plain = VectorLoop._loaded
+
+    def noted(loop: VectorLoop, load: Load) -> str:
+        printed.append(load)
+        return plain(loop, load)
+
+    monkeypatch.setattr(VectorLoop, "_loaded", noted)
+    c_source(product([(6, 2, 8)]))
+    rows = [load for load in printed if load.array == "A"]
+    assert len(rows) == len(set(rows)) == 6

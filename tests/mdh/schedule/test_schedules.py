@@ -53,6 +53,7 @@ def test_a_schedule_comes_back_from_its_text(seed: int) -> None:
     schedule = wild_schedule(matmul(17, 37, 23), Random(seed))
     assert schedule_from_text(schedule.text()) == schedule
     assert schedule_from_text(schedule.text()).text() == schedule.text()
+    assert schedule.text() is schedule.text()  # the seeds of every later choice are compared by it
 
 
 @pytest.mark.parametrize("text", ["{}", '{"group": [1]}', "[]", "nonsense"])

@@ -49,7 +49,8 @@ def _lines_with(kept: Kept, loop: Statement, scope: Scope) -> Iterator[str]:
     """Yield the lines of a vector loop that finds some vectors in registers."""
     assert isinstance(loop, For) and isinstance(loop.end, Number)
     yield from kept.before
-    yield from VectorLoop(loop.iterator, loop.end.value, scope, kept=kept.names).lines(loop.body)
+    loops = VectorLoop(loop.iterator, loop.end.value, scope, kept=kept.names, texts=kept.texts)
+    yield from loops.lines(loop.body)
     yield from kept.after
 
 

@@ -47,6 +47,8 @@ class VectorLoop:
     """Vectors that were filled lane by lane."""
     kept: Mapping[str, str] = field(default_factory=dict)
     """Values that are in registers: their names, by the loads of them."""
+    texts: dict[tuple[str, Load], str] = field(default_factory=dict)
+    """What loads of sums over these lanes, in the same block, were printed as."""
 
     @property
     def dialect(self) -> Dialect:
@@ -156,6 +158,15 @@ class VectorLoop:
 
     def _load(self, load: Load) -> str:
         """Return a load of all lanes, as an operand of any operator."""
+        known = self.texts.get((self.lane, load))
+        if known is not None:
+            return known
+        gathered, text = self.gathered, self._loaded(load)
+        if gathered == self.gathered:
+            self.texts[self.lane, load] = text
+        return text
+
+    def _loaded(self, load: Load) -> str:
         variable = self.scope.variable(load.array)
         if not load.subscripts and variable.lanes:
             return variable.text

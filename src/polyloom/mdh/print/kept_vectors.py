@@ -22,7 +22,7 @@ from itertools import groupby
 from polyloom.mdh.print.c_scope import Scope
 from polyloom.mdh.print.c_vectors import VectorLoop
 from polyloom.mdh.print.dialect import value_bytes
-from polyloom.mdh.tree.nodes import Code, For, Kind, Statement, Store
+from polyloom.mdh.tree.nodes import Code, For, Kind, Load, Statement, Store
 from polyloom.mdh.tree.rewrite import loads_of
 from polyloom.polyhedra.loops.tree import Number
 
@@ -53,10 +53,14 @@ AS_IT_IS = "#pragma GCC unroll 1"
 
 @dataclass(frozen=True)
 class Kept:
-    """Of a statement: lines around it; ``names``: of values in registers, by the loads of them."""
+    """Of a statement: lines around it; ``names``: of values in registers, by the loads of them.
+
+    ``texts``: as which its loads were printed.
+    """
 
     before: Sequence[str]
     names: Mapping[str, str]
+    texts: dict[tuple[str, Load], str]
     after: Sequence[str] = ()
 
 
@@ -98,11 +102,13 @@ _Span = tuple[int, int]
 def _kept(sums: Sequence[For], vector: str, scope: Scope) -> list[Kept]:
     """Return what each sum finds in registers; nothing where it is left to the compiler."""
     spans, operands, totals = dict[str, _Span](), set[str](), set[object]()
+    texts = dict[tuple[str, Load], str]()
     for k, loop in enumerate(sums):
         (store,), width = loop.body, loop.end
         assert isinstance(store, Store) and isinstance(width, Number)
         totals.add((store.array, store.subscripts[:-1]))
-        for text, is_operand in VectorLoop(loop.iterator, width.value, scope).from_memory(store.value):
+        vectors = VectorLoop(loop.iterator, width.value, scope, texts=texts)
+        for text, is_operand in vectors.from_memory(store.value):
             spans[text] = spans.get(text, (k, k))[0], k
             operands |= {text} if is_operand else set()
     kept = {text: span for text, span in spans.items() if text in operands and span[0] < span[1]}
@@ -119,7 +125,7 @@ def _kept(sums: Sequence[For], vector: str, scope: Scope) -> list[Kept]:
         {text: names[text] for text, (first, last) in kept.items() if first <= k <= last}
         for k in range(len(sums))
     ]
-    found = [Kept(before, known) for before, known in zip(lines, here, strict=True)]
+    found = [Kept(before, known, texts) for before, known in zip(lines, here, strict=True)]
     return [*found[:-1], replace(found[-1], after=["}"])]
 
 

@@ -103,8 +103,16 @@ def with_integers(statement: Statement, change: Integers) -> Statement:
 
     match statement:
         case For(start=start, condition=condition, step=step):
-            bounds = {"start": change(start), "condition": change(condition), "step": change(step)}
-            return replace(statement, **bounds, body=block(statement.body))  # type: ignore[arg-type]
+            before = start, condition, step, *statement.body
+            start, condition, step, body = (
+                change(start),
+                change(condition),
+                change(step),
+                block(statement.body),
+            )
+            if same((start, condition, step, *body), before):
+                return statement
+            return replace(statement, start=start, condition=condition, step=step, body=body)
         case If(condition=condition, body=body, otherwise=otherwise):
             return If(_condition(condition, change), block(body), block(otherwise))
         case Let(name=name, value=value):
@@ -149,10 +157,13 @@ def substituted(code: Code, name: str, value: IntExpression) -> Code:
 
 def substituted_in(statement: Statement, values: Mapping[str, IntExpression]) -> Statement:
     """Return a statement with values in place of integers; its blocks stay as they are."""
-    bare = with_blocks(statement, lambda block: ())
+    inner = blocks(statement)
+    bare = with_blocks(statement, lambda block: ()) if inner else statement
     changed = with_integers(bare, lambda e: replace_names(e, values))
-    inner = iter(blocks(statement))
-    return with_blocks(changed, lambda _: next(inner))
+    if changed is bare:
+        return statement
+    given = iter(inner)
+    return with_blocks(changed, lambda _: next(given)) if inner else changed
 
 
 def with_loads(value: Compute, change: Callable[[Load], Load]) -> Compute:
