@@ -62,11 +62,13 @@ def test_the_traffic_of_a_changed_port_is_what_a_line_needs(name: str, wavelets:
 
 
 def refined(
-    cycles: Callable[[str], float], estimates: Sequence[LayoutEstimate] = (LayoutEstimate(100, (), 16),)
+    cycles: Callable[[str], float],
+    estimates: Sequence[LayoutEstimate] = (LayoutEstimate(100, (), 16),),
+    places: Sequence[tuple[Place, ...]] = tuple(map(_places, (2, 4, 6, 7, 3, 5, 8, 1))),
 ) -> tuple[str, list[str]]:
     """Return the best map and all that were priced, with prices that a function of the text gives.
 
-    ``estimates``: of layouts with 2, 4, 6, 7, 3, 5, 8 and 1 rows to a PE.
+    ``estimates``: of layouts with 2, 4, 6, 7, 3, 5, 8 and 1 rows to a PE, or other ``places``.
     """
     tried: list[str] = []
 
@@ -74,8 +76,8 @@ def refined(
         tried.extend(w.text for w in wanted)
         return [Candidate(w.text, cycles(w.text), None, w.placement) for w in wanted]
 
-    layouts = zip((2, 4, 6, 7, 3, 5, 8, 1), estimates, strict=False)
-    ranked = [Ranked(Layout(), _places(rows), estimate) for rows, estimate in layouts]
+    layouts = zip(places, estimates, strict=False)
+    ranked = [Ranked(Layout(), where, estimate) for where, estimate in layouts]
     found = compare(PROBLEM, ranked, Pricers(1, price), SearchOptions())
     return min(found, key=lambda c: c.cycles).text, tried
 
@@ -95,12 +97,25 @@ def test_the_search_goes_on_from_the_best_change_not_from_the_first() -> None:
     assert EAST_OUT in best
 
 
-def test_what_made_a_plan_much_slower_is_not_tried_again() -> None:
+@pytest.mark.parametrize(("times", "tries"), [(5, 1), (1.01, 1), (1, 2)])
+def test_what_made_a_plan_slower_is_not_tried_again(times: float, tries: int) -> None:
     def cycles(text: str) -> float:
-        return (800 if WEST_IN in text else 1000) * (5 if "trigger" in text else 1)
+        return (800 if WEST_IN in text else 1000) * (times if "trigger" in text else 1)
 
     _, tried = refined(cycles)
+    assert sum("trigger" in text for text in tried) == tries
+
+
+def test_nor_on_a_second_layout_with_the_same_on_each_axis() -> None:
+    def cycles(text: str) -> float:
+        return 1000.0 + 5 * ("i//4" in text) + 20 * ("trigger" in text)
+
+    estimates = (LayoutEstimate(100, (), 16), LayoutEstimate(101, (), 16))
+    _, tried = refined(cycles, estimates)
     assert sum("trigger" in text for text in tried) == 1
+    turned = [_places(2), (Place(_places(4)[0].y, _places(4)[0].x),)]
+    _, tried = refined(cycles, estimates, turned)
+    assert sum("trigger" in text for text in tried) == 2
 
 
 def test_a_port_whose_traffic_takes_longer_than_the_plan_is_not_tried() -> None:

@@ -7,7 +7,7 @@ passes: a candidate that they refuse is dropped.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, zip_longest
@@ -175,9 +175,10 @@ def compare(
     if all(candidate.refusal is not None for _, candidate in plans):
         plans += _legal_ports(search, [plan for plan, candidate in plans if not _was_too_hard(candidate)])
     best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
+    lost: defaultdict[object, set[Change]] = defaultdict(set)
     for plan, candidate in best[: options.refined]:
         if candidate.cycles <= _CLOSE * best[0][1].cycles:
-            _refine(search, plan, candidate)
+            _refine(search, plan, candidate, lost[plan.directions])
     return tuple(search.seen.values())
 
 
@@ -276,13 +277,12 @@ _CLOSE = 1.15
 """Of the best layout's cycles, those of another one whose ports are varied, too: they save at most that."""
 
 
-def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
+def _refine(search: _Search, plan: Plan, candidate: Candidate, lost: set[Change]) -> None:
     """Change one thing at a time and go on from what is cheapest, until nothing is cheaper by much.
 
-    What made a plan much slower is not tried again on those that follow, nor is a port whose traffic alone
-    takes longer than the plan does.
+    ``lost``: what made a plan slower. It is not tried again on those that follow, nor is a port whose traffic
+    alone takes longer than the plan does.
     """
-    lost: set[Change] = set()
     while True:
         best: tuple[float, Plan | None] = (_WORTH * candidate.cycles, None)
         changes = dict(_worth_trying(search.problem, plan, candidate, lost))
@@ -290,7 +290,7 @@ def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
             if search.is_full():
                 return
             tried = search.tried(other, candidate.effort)
-            if tried.cycles > search.options.cutoff * candidate.cycles:
+            if tried.cycles > candidate.cycles:
                 lost.add(changes[other])
             best = min(best, (tried.cycles, other), key=lambda pair: pair[0])
         if best[1] is None:

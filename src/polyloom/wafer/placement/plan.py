@@ -10,6 +10,7 @@ from itertools import permutations
 import islpy as isl
 
 from polyloom.diagnostics import Source
+from polyloom.ir.host import Index
 from polyloom.ir.program import Program
 from polyloom.polyhedra.bounds import greatest_coordinate
 from polyloom.wafer.mapping.grid import Grid, Side
@@ -61,6 +62,12 @@ class Plan:
     inputs: tuple[tuple[str, Port], ...]
     outputs: tuple[tuple[str, Port], ...]
     waits: tuple[str, ...] = ()
+
+    @property
+    def directions(self) -> tuple[tuple[Index, ...], ...]:
+        """What is cut in tiles along each axis, whatever their sizes: by statement, x before y."""
+        axes = (axis for place in self.places for axis in (place.x, place.y))
+        return tuple(tuple(tile.expression for tile in axis.tiles if tile.count > 1) for axis in axes)
 
 
 def first_plan(problem: Problem, grid: Grid, places: tuple[Place, ...], waits: tuple[str, ...] = ()) -> Plan:
