@@ -37,7 +37,13 @@ class InstructionCosts:
     split_load_of_several: float
     gathered_element: float
     every_second_element: float
+    turned_step: float
     computed_address: float
+
+    @property
+    def turns_blocks(self) -> bool:
+        """Whether blocks of elements are turned in registers, and not gathered one by one."""
+        return self.turned_step < self.gathered_element
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from polyloom.mdh.print.c_vectors import VectorLoop, is_vector_width
 from polyloom.mdh.print.kept_vectors import AS_IT_IS, Kept, kept_vectors
 from polyloom.mdh.print.prefetches import prefetches
 from polyloom.mdh.print.team import TEAM
+from polyloom.mdh.print.turned_blocks import turned_blocks
 from polyloom.mdh.print.values import literal
 from polyloom.mdh.print.wide_moves import moved_at_once
 from polyloom.mdh.tree.nodes import (
@@ -115,6 +116,9 @@ def loop_lines(loop: For, scope: Scope) -> Iterator[str]:
     """Yield a loop whose points are carried out one after another."""
     if loop.kind is Kind.ITEM and any(isinstance(s, Barrier) for s in walk(loop.body)):
         raise ValueError("items that meet at barriers are no loop of one thread")
+    if (blocks := turned_blocks(loop, scope)) is not None:
+        yield from blocks
+        return
     inside = scope.with_multiple(loop.iterator, loop.start, loop.step)
     kept = kept_vectors(loop.body, inside)
     if kept and loop.kind is Kind.SEQUENTIAL:

@@ -46,7 +46,9 @@ class VectorLoop:
     gathered: int = 0
     """Vectors that were filled lane by lane."""
     kept: Mapping[str, str] = field(default_factory=dict)
-    """Values that are in registers: their names, by the loads of them."""
+    """Values that are in registers: their names, by the texts of the loads of them."""
+    turned: Mapping[Load, str] = field(default_factory=dict)
+    """The same of blocks that were loaded before, by the loads."""
     texts: dict[tuple[str, Load], str] = field(default_factory=dict)
     """What loads of sums over these lanes, in the same block, were printed as."""
 
@@ -158,6 +160,8 @@ class VectorLoop:
 
     def _load(self, load: Load) -> str:
         """Return a load of all lanes, as an operand of any operator."""
+        if load in self.turned:
+            return self.turned[load]
         known = self.texts.get((self.lane, load))
         if known is not None:
             return known
@@ -275,6 +279,14 @@ class VectorLoop:
                 return None
             terms.append((1, product_of([factor, *variable.shape[k + 1 :]])))
         return sum_of([(c, t) for c, t in terms if t != Number(0)])
+
+    def distance(self, load: Load) -> IntExpression | None:
+        """Return how far apart the elements of neighbouring lanes are; None where there is no such number."""
+        return self._step(self.scope.variable(load.array), load.subscripts)
+
+    def address(self, load: Load) -> str:
+        """Return where the element of lane 0 is that is loaded."""
+        return self._address(load.array, load.subscripts)
 
     def _address(self, array: str, subscripts: tuple[Subscript, ...]) -> str:
         """Return where the element of lane 0 is."""

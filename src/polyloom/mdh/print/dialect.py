@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from polyloom.ir.types import ElementType
+from polyloom.mdh.print.library.quick_functions import FUNCTIONS, PREFIX
 from polyloom.mdh.print.needs import Needs
-from polyloom.mdh.print.quick_functions import FUNCTIONS, PREFIX
 
 NARROW = frozenset({ElementType.INT8, ElementType.UINT8, ElementType.INT16, ElementType.UINT16})
 """C computes with them as ``int``."""
@@ -63,6 +63,7 @@ class Dialect:
 
     ``quick``: whether ``exp`` and its like of vectors are polynomials (``quick_functions``).
     ``has_wide_moves``: whether loops over lanes move neighbours at once (``wide_moves``).
+    ``turns_blocks``: whether blocks of elements are turned in registers (``turned_blocks``).
     ``has_prefetches``: whether elements may be asked for before they are stored (``prefetches``).
     ``keeps_vectors``: whether vectors that several sums use are kept in registers (``kept_vectors``).
     ``written_out``: what stands before a loop over lanes that the compiler is to write out.
@@ -94,6 +95,7 @@ class Dialect:
     barrier_everywhere: str
     function_head: str = "static inline"
     has_wide_moves: bool = False
+    turns_blocks: bool = False
     has_prefetches: bool = False
     keeps_vectors: bool = False
     written_out: str = ""
@@ -214,6 +216,9 @@ MOVING = ("load", "store", "gather", "scatter")
 
 ROUND_HALF = "round_half"
 
+TURNED = "turned"
+"""The helper of C that loads blocks of elements and turns them in registers."""
+
 
 def held(element: ElementType) -> ElementType:
     """Return the type that stands for values of a type in variables."""
@@ -323,6 +328,7 @@ C = Dialect(
     widest=64,
     barrier="",
     barrier_everywhere="",
+    turns_blocks=True,
     has_prefetches=True,
     keeps_vectors=True,
 )
@@ -342,6 +348,7 @@ CUDA = replace(
     barrier_everywhere="__syncthreads();",
     function_head="static __device__ inline",
     has_wide_moves=True,
+    turns_blocks=False,
     has_prefetches=False,
     keeps_vectors=False,
     written_out="#pragma unroll",

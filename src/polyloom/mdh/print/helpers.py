@@ -19,13 +19,15 @@ from polyloom.mdh.print.dialect import (
     NARROW,
     ROUND_HALF,
     SIGNED,
+    TURNED,
     UNSIGNED,
     WIDENED,
     Dialect,
     value_bytes,
 )
+from polyloom.mdh.print.library.quick_functions import PREFIX, Names, quick_function
+from polyloom.mdh.print.library.turned_blocks import PIECE, TurnedNames, turned_block
 from polyloom.mdh.print.needs import Helper, Needs, all_needs
-from polyloom.mdh.print.quick_functions import PREFIX, Names, quick_function
 
 
 def helper_functions(needs: Needs, dialect: Dialect) -> str:
@@ -479,6 +481,13 @@ def _moved(name: str, family: str, kind: _Kind) -> str:
             )
 
 
+def _turned(name: str, family: str, kind: _Kind) -> str:
+    """Return a function that loads a block of elements along its rows, as a vector for each column."""
+    rows = PIECE // kind.element.size
+    load = kind.dialect.helper("load", kind.element, rows)
+    return turned_block(name, TurnedNames(str(kind), str(kind.scalar), load, kind.width, rows))
+
+
 def _every(kind: _Kind, step: int) -> str:
     """Return lines that take every so many-th element out of vectors; the last one ends at the last."""
     width, copy = kind.width, kind.dialect.of_header("string.h", "memcpy")
@@ -638,6 +647,7 @@ _VECTORS = frozenset(
             "smaller",
         ),
         *("abs", "fabs", "to_bfloat16", "splat", "select", "lanes", "load", "store", "gather", "scatter"),
+        TURNED,
     ]
 )
 """Helpers of C that work on whole vectors; the others do so element by element."""
@@ -669,6 +679,7 @@ _WRITERS: dict[str, Callable[[str, str, _Kind], str]] = {
     "store": _moved,
     "gather": _moved,
     "scatter": _moved,
+    TURNED: _turned,
     "stream": _streamed,
 }
 """What writes the definition of a helper."""

@@ -26,6 +26,7 @@ from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, Reads, likely
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule
 from polyloom.mdh.schedule.tiling import TileFacts, parts_vectors
+from polyloom.mdh.schedule.turning import can_turn
 from polyloom.polyhedra.loops.tree import Number
 
 VECTORS, VECTORS_OF_MAPS = (2, 3, 4, 1, 6), (4, 16, 1)
@@ -94,6 +95,11 @@ class _Designs:
         """
         found = self._vectors(self.kept) or self._vectors((*self.kept, *self._summed()), copies=True)
         for v, width, inputs in found:
+            turned = self._turned(v, inputs)
+            if turned is not None:
+                for tile in self._blocks_in_registers(v, turned, width):
+                    yield from self._forms(v, turned, width, tile, inputs, turned=True)
+                continue
             for t in [d for d in self.kept if d != v] or [v]:
                 for tile in dict.fromkeys(self._tiles(v, t, width)):
                     yield from self._forms(v, t, width, tile, inputs)
@@ -142,13 +148,33 @@ class _Designs:
             loaded = _LOADED if access.buffer.constant else _NEAR
             apart = is_moving and access.strides[v] not in loaded
             constant = access.buffer.constant and len(access.steps) > 1
-            if apart and not constant and not (copies and self._is_reused(access, v)):
+            turned = apart and self._can_turn(access, v)
+            if apart and not constant and not turned and not (copies and self._is_reused(access, v)):
                 return None
-            copied = is_moving and (constant or apart)
+            copied = is_moving and (constant or apart) and not turned
             if copied and v in self.facts.reduced:
                 return None
             found.append(_panels(access, v, self.facts.reduced) if copied else Caching())
         return tuple(found)
+
+    def _can_turn(self, access: Access, v: int) -> bool:
+        d = can_turn(self.facts, access, v)
+        return d is not None and not access.buffer.constant and self.device.costs.instructions.turns_blocks
+
+    def _turned(self, v: int, inputs: Sequence[Caching]) -> int | None:
+        """Return the dimension along which blocks of what is read are turned in registers; None without."""
+        reads = zip(self.reads.inputs, inputs, strict=True)
+        read = [a for a, c in reads if a is not None and a.uses(v) and c.memory is not Memory.LOCAL]
+        apart = [a for a in read if a.strides[v] not in _NEAR]
+        return can_turn(self.facts, apart[0], v) if apart else None
+
+    def _blocks_in_registers(self, v: int, t: int, width: int) -> Iterator[_Tile]:
+        """Yield register tiles of blocks that are turned: of whole lines of what is read and written."""
+        line = self.device.costs.memory.line_bytes // self.reads.widest
+        for b in dict.fromkeys((max(line, width), width)):
+            for a in dict.fromkeys((max(1, line // width), 1)):
+                if width <= b <= self.extent(t) and a * width <= self.extent(v):
+                    yield (v, a), (t, b)
 
     def _is_reused(self, access: Access, v: int) -> bool:
         """Whether an element is read often enough to be copied in each run, and rows along ``v`` can be."""
@@ -195,13 +221,15 @@ class _Designs:
         return [*found[1:2], *found[2:][-1:]] or found
 
     def _forms(
-        self, v: int, t: int, width: int, tile: _Tile, inputs: tuple[Caching, ...]
+        self, v: int, t: int, width: int, tile: _Tile, inputs: tuple[Caching, ...], *, turned: bool = False
     ) -> Iterator[Schedule]:
         """Yield schedules with a register tile: orders of loops, unrolled reductions."""
         for reduced in self._reductions:
             pairs = zip(inputs, self.reads.inputs, strict=True)
             packed = [_panels(a, v, reduced) if a and c.memory is Memory.LOCAL else c for c, a in pairs]
-            yield from self._in_order(v, t, width, tile, tuple(packed), reduced)
+            for form in self._in_order(v, t, width, tile, tuple(packed), reduced):
+                order = (*(d for d in form.unrolled_order if d != t), t)
+                yield replace(form, unrolled_order=order) if turned else form
 
     def _in_order(
         self, v: int, t: int, width: int, tile: _Tile, inputs: tuple[Caching, ...], reduced: Sequence[int]

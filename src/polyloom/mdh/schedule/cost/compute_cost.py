@@ -16,6 +16,7 @@ from polyloom.mdh.device.costs import NEAR, CpuCosts, InstructionCosts
 from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
 from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes
+from polyloom.mdh.schedule.turning import turned_dimension
 from polyloom.polyhedra.loops.tree import IntExpression, Number
 
 _PER_VECTOR = 1.5
@@ -86,7 +87,9 @@ class StepModel:
             return count * self.registers_per_value * (split + _REVERSAL)
         if not unit:
             distance = access.strides[vector] if plan is None else None
-            return self._apart(distance) * count * width
+            apart = self._apart(distance) * width
+            turned = turned_dimension(self.sizes.facts, access) if plan is None else None
+            return count * (apart if turned is None else min(apart, self._turned))
         return count * self.registers_per_value * (self.costs.aligned_load if aligned else split)
 
     def _apart(self, distance: IntExpression | None) -> float:
@@ -100,6 +103,12 @@ class StepModel:
         if isinstance(distance, Number) and distance.value in NEAR:
             return min(gathered, _PER_VECTOR * second * (distance.value - 1))
         return gathered
+
+    @property
+    def _turned(self) -> float:
+        """Return the cost of a vector out of a block that is turned in registers."""
+        steps = self.sizes.facts.schedule.width.bit_length() - 1
+        return self.registers_per_value * (self.costs.split_load + steps * self.costs.turned_step)
 
     @property
     def _is_wide(self) -> bool:

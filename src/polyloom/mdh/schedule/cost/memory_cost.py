@@ -18,6 +18,7 @@ from polyloom.mdh.schedule.addresses import Access, known
 from polyloom.mdh.schedule.copy_plan import CopyPlan
 from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, LoopSizes
 from polyloom.mdh.schedule.schedules import Sizes
+from polyloom.mdh.schedule.turning import turned_dimension
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,13 +219,17 @@ class MemoryModel:
         """Return how much longer memory takes for rows that are walked in short pieces."""
         kept = [k for k, (d, _, _) in enumerate(self.sizes.loops) if d in self.sizes.facts.kept]
         steps = item.access.steps
-        if not kept or not steps or item.plan is not None:
+        if not kept or not steps or item.plan is not None or self._is_turned(item):
             return 1.0
         along = steps[-1][self.sizes.loops[kept[-1]][0]] != 0
         inside = kept[-1] if along else kept[-1] + 1
         bytes_of_piece = self._box(item, self.sizes.insides[inside])[-1] * item.access.buffer.type.size
         bytes_of_piece *= self._rows_behind(item, inside, bytes_of_piece)
         return min(self.costs.largest_prefetch_factor, 1.0 + self.costs.prefetch_bytes / bytes_of_piece)
+
+    def _is_turned(self, item: Traffic) -> bool:
+        """Whether blocks are turned in registers: all rows of one are on their way at the same time."""
+        return not item.written and turned_dimension(self.sizes.facts, item.access) is not None
 
     def _rows_behind(self, item: Traffic, inside: int, row: int) -> int:
         """Return how many rows follow each other in memory, each walked when the one before it is."""
