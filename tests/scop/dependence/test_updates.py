@@ -58,6 +58,29 @@ def test_a_narrow_type_wraps_in_the_wide_one() -> None:
     assert form(transformed(program)) == "(+)"
 
 
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("c[0] += u[i];", "(+)"),
+        ("c[0] -= u[i];", "(+)"),
+        ("c[0] *= u[i];", "(*)"),
+        ("c[0] ^= u[i];", "(^)"),
+        ("v[0] += c[i];", "(+)"),
+        ("s[0] += u[i];", "(+)"),
+        ("c[0] = (unsigned)c[0] > u[i] ? (unsigned)c[0] : u[i];", "nest()"),
+        ("l[0] = (unsigned)l[0] + u[i];", "nest()"),
+        ("c[0] /= u[i];", "nest()"),
+        ("c[0] += u[i] * c[0];", "nest()"),
+    ],
+)
+def test_sums_of_signed_and_unsigned_integers(body: str, expected: str) -> None:
+    """``int c; c += u`` computes in unsigned and converts back; so do others whose last bits are the same."""
+    arrays = "unsigned u[n], int c[n], unsigned v[1], short s[1], long l[1]"
+    loop = f"#pragma scop\nfor (int i = 0; i < n; i++) {body}\n#pragma endscop\n"
+    program = f"void kernel(int n, {arrays}) {{\n{loop}}}"
+    assert form(transformed(program)) == expected
+
+
 def test_an_int_that_adds_fractions_is_no_sum() -> None:
     program = "void kernel(int n, double e[n], int c[1]) {\n#pragma scop\n"
     program += "for (int i = 0; i < n; i++) c[0] += e[i];\n#pragma endscop\n}"

@@ -169,7 +169,7 @@ def combined(value: Expression, accumulator: frozenset[int]) -> tuple[Operator, 
 def _of_value(value: Expression, accumulator: frozenset[int]) -> _Found | None:
     match value:
         case Convert(type=type_, operand=inner):
-            return _narrowed(type_, _of_value(inner, accumulator), inner)
+            return _narrowed(type_, _of_value(_of_bits(inner, type_, accumulator), accumulator), inner)
         case Select(condition=condition, then=then, otherwise=otherwise):
             return _selected(condition, then, otherwise, accumulator, _of_value)
         case Binary(op=BinaryOp.SUBTRACT | BinaryOp.ADD):
@@ -209,6 +209,39 @@ def _narrowed(type_: ElementType, found: _Found | None, inner: Expression) -> _F
         exact = isinstance(term, Convert) and term.operand.type is type_
         return replace(found, term=term.operand) if exact and isinstance(term, Convert) else None
     return replace(found, term=Convert(type_, term))
+
+
+def _of_bits(value: Expression, type_: ElementType, accumulator: frozenset[int]) -> Expression:
+    """Return sums and products of integers without conversions of the accumulator that keep a type's bits.
+
+    ``(int)((unsigned)c + e)``: the last bits of sums, products and bitwise results are the operands'.
+    """
+    match value:
+        case Binary(op=op, left=a, right=b) if op in _OF_BITS and not (type_.is_float or value.type.is_float):
+            return Binary(op, _of_bits(a, type_, accumulator), _of_bits(b, type_, accumulator))
+        case Convert(type=kind, operand=inner) if _has_bits(kind, type_) and _has_bits(inner.type, type_):
+            bare = _of_bits(inner, type_, accumulator)
+            return bare if isinstance(bare, Read) and bare.position in accumulator else value
+        case _:
+            return value
+
+
+_OF_BITS = frozenset(
+    {
+        BinaryOp.ADD,
+        BinaryOp.SUBTRACT,
+        BinaryOp.MULTIPLY,
+        BinaryOp.BIT_AND,
+        BinaryOp.BIT_OR,
+        BinaryOp.BIT_XOR,
+    }
+)
+"""Operators whose last bits are those of the last bits of their operands."""
+
+
+def _has_bits(kind: ElementType, other: ElementType) -> bool:
+    """Whether integers of a type have all bits of another one."""
+    return not kind.is_float and kind is not ElementType.BOOL and kind.size >= other.size
 
 
 def _selected(
