@@ -39,6 +39,7 @@ from samples import one_in
 
 N = 600
 SMALL = [ElementType.INT8, ElementType.UINT8, ElementType.INT16, ElementType.UINT16]
+SHIFTS = (BinaryOp.SHIFT_LEFT, BinaryOp.SHIFT_RIGHT)
 WIDE = [ElementType.INT32, ElementType.UINT32, ElementType.INT64]
 
 
@@ -135,6 +136,20 @@ def test_what_is_made_of_a_total_is_narrow_too(made: str, size: int) -> None:
     (hom,) = maps(assert_same(special(body)))
     (end,) = hom.finish
     assert end is not None and max(part.type.size for part in walk(end)) == size
+
+
+@pytest.mark.parametrize(("steps", "is_masked"), [(32, True), (33, False)])
+@pytest.mark.parametrize("bits", ["w[i] >> b & 1", "(b & 1u) << b"])
+def test_counts_that_leave_a_bit_are_masked(bits: str, steps: int, is_masked: bool) -> None:
+    body = f"""for (int i = 0; i < n; i++) {{
+      unsigned sum = 0;
+      for (int b = 0; b < {steps}; b++) sum += {bits};
+      q[i] = sum;
+    }}"""
+    (hom,) = maps(assert_same(special(body, ", const unsigned w[n], unsigned q[n]")))
+    shifts = [e for e in walk(hom.terms[0]) if isinstance(e, Binary) and e.op in SHIFTS]
+    masks = [isinstance(e.right, Binary) and e.right.op is BinaryOp.BIT_AND for e in shifts]
+    assert masks == [is_masked]
 
 
 def test_what_wraps_in_its_own_type_is_not_computed_in_a_wider_one() -> None:

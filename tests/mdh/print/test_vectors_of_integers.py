@@ -13,9 +13,12 @@ import numpy.typing as npt
 import pytest
 
 from polyloom.c_compilers import c_compilers
+from polyloom.ir.expressions import Binary, BinaryOp, Constant, Read
+from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.dialect import C, Dialect
 from polyloom.mdh.print.helpers import definitions
+from polyloom.mdh.print.values import Leaves, expression_c
 
 INTEGERS = [e for e in ElementType if e.name.startswith(("INT", "UINT"))]
 FLOATS = [ElementType.FLOAT32, ElementType.FLOAT64]
@@ -67,6 +70,27 @@ def test_the_larger_and_the_smaller(family: str, tmp_path: Path) -> None:
         turned = values.reshape(-1, width)[:, ::-1].ravel()
         expected = np.maximum(values, turned) if family == "max" else np.minimum(values, turned)
         np.testing.assert_array_equal(run(values), expected, f"{element.value} {width}")
+
+
+@pytest.mark.parametrize("kind", [e for e in INTEGERS if e.size >= 4], ids=str)
+@pytest.mark.parametrize(("op", "sign"), [(BinaryOp.SHIFT_LEFT, "<<"), (BinaryOp.SHIFT_RIGHT, ">>")])
+def test_shifts_that_leave_a_bit(kind: ElementType, op: BinaryFunction, sign: str, tmp_path: Path) -> None:
+    """No helper is called, and each element is shifted by its own count."""
+    count = Binary(BinaryOp.BIT_AND, Read(1, kind), Constant(8 * kind.size - 1, kind))
+    shift = Binary(op, Read(0, kind), count)
+
+    def shifted(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
+        places = ", ".join(map(str, reversed(range(case[2]))))
+        other = f"__builtin_shufflevector(v, v, {places})"
+        text = expression_c(shift, Leaves(["v", other]), case[2], language)
+        assert "safe" not in text and sign in text
+        return text
+
+    for run, (element, _, width) in _built([(kind, kind, w) for w in (4, 8)], shifted, tmp_path):
+        values = _values(element)
+        counts = values.reshape(-1, width)[:, ::-1].ravel() & element.dtype.type(8 * kind.size - 1)
+        shifts = np.left_shift if sign == "<<" else np.right_shift
+        np.testing.assert_array_equal(run(values), shifts(values, counts), f"{element.value} {width}")
 
 
 Case = tuple[ElementType, ElementType, int]

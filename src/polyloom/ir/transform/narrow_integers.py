@@ -66,7 +66,7 @@ def _node(node: HostNode) -> tuple[HostNode, ...]:
 
 
 def narrow_md_hom(hom: MdHom) -> MdHom:
-    """Return an md_hom that gives the same in narrower integers, or itself."""
+    """Return an md_hom that gives the same in narrower integers, or in plainer forms, or itself."""
     sizes = [sum(1 for _ in walk(e)) for e in (*hom.terms, *hom.finish) if e is not None]
     if not hom.terms or sum(sizes) > MOST_PARTS:
         return hom
@@ -91,7 +91,7 @@ def _with_narrow_terms(hom: MdHom, ranges: ValueRanges) -> MdHom:
             made = _in_types_of(size, hom, terms, ranges)
             if made is not None:
                 return made
-    return hom
+    return hom if terms == list(hom.terms) else replace(hom, terms=tuple(terms))
 
 
 def _narrowed(end: Expression, ranges: ValueRanges) -> Expression:

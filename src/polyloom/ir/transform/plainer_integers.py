@@ -1,6 +1,7 @@
 """Functions of integers in plainer forms, of which value ranges know more and processors have instructions.
 
     a < b ? a : b  ->  min(a, b)        a < 0 ? -a : a  ->  abs(a)        a / 8  ->  a >> 3   where 0 <= a
+    a >> b  ->  a >> (b & 31)   where 0 <= b < 32
 
 Not in the papers.
 """
@@ -51,7 +52,10 @@ class Plainer:
                 return e
 
     def _binary(self, e: Binary) -> Expression:
-        """Divide what is not negative by powers of two as shifts do."""
+        """Divide what is not negative by powers of two as shifts do; mask counts of shifts that leave a bit.
+
+        A mask changes nothing, and shows printers that the shift needs no care.
+        """
         match e:
             case Binary(op=BinaryOp.DIVIDE, left=a, right=Constant(value=int(value), type=kind)) if (
                 is_integer(kind) and _is_power_of_two(value) and self.ranges.of(a)[0] >= 0
@@ -61,6 +65,12 @@ class Plainer:
                 is_integer(kind) and _is_power_of_two(value) and self.ranges.of(a)[0] >= 0
             ):
                 return Binary(BinaryOp.BIT_AND, a, Constant(value - 1, kind))
+            case Binary(op=BinaryOp.SHIFT_LEFT | BinaryOp.SHIFT_RIGHT as op, left=a, right=count) if (
+                not isinstance(count, Constant) and self.ranges.is_shift_within(count, e.type)
+            ):
+                return Binary(
+                    op, a, Binary(BinaryOp.BIT_AND, count, Constant(8 * e.type.size - 1, count.type))
+                )
             case _:
                 return e
 

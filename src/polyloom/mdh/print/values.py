@@ -246,22 +246,25 @@ class _Printer:
                 int(e.right.value), 8 * e.type.size
             ):
                 return self._rounded(self._operator(sign, e), e.type)
+            case Guarded(sign=">>" as sign) if _leaves_a_bit(e):
+                return self._rounded(self._operator(sign, e), e.type)
             case Guarded(sign="<<") if self._shifts_bits(e):
                 return self._shifted(e)
             case spelling:
                 return self._called(spelling, e.left, e.right)
 
     def _shifts_bits(self, e: Binary) -> bool:
-        """Whether vectors of C are shifted by a constant that leaves a bit of them."""
-        if self.width == 1 or self.dialect.own_functions or not isinstance(e.right, Constant):
-            return False
-        return 0 <= e.right.value < 8 * e.type.size
+        """Whether vectors of C are shifted by what is known to leave a bit of them."""
+        return self.width > 1 and not self.dialect.own_functions and _leaves_a_bit(e)
 
     def _shifted(self, e: Binary) -> Text:
         """Return a shift to the left of the bits as those of unsigned numbers, whose overflow is defined."""
-        assert isinstance(e.right, Constant)
         bits = UNSIGNED.get(e.type, e.type)
-        kind, count = self._type(bits), literal(e.right.value, bits, self.width, self.dialect)
+        kind = self._type(bits)
+        if isinstance(e.right, Constant):
+            count = literal(e.right.value, bits, self.width, self.dialect)
+        else:
+            count = self.dialect.reinterpret.format(kind=kind, value=self.text(e.right).text)
         inner = self.dialect.reinterpret.format(kind=kind, value=self.text(e.left).text)
         return Text(self.dialect.reinterpret.format(kind=self._type(e.type), value=f"{inner} << {count}"))
 
@@ -415,6 +418,11 @@ def _extreme_of(e: Select) -> str | None:
     if e.type.is_float:
         return None
     return "max" if op in greater else "min" if op in less else None
+
+
+def _leaves_a_bit(e: Binary) -> bool:
+    """Whether a shift leaves a bit whatever its count is made of."""
+    return ValueRanges(()).is_shift_within(e.right, e.type)
 
 
 def _mask_bytes(e: Expression) -> int:
