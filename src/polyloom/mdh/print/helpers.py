@@ -485,7 +485,9 @@ def _turned(name: str, family: str, kind: _Kind) -> str:
     """Return a function that loads a block of elements along its rows, as a vector for each column."""
     rows = PIECE // kind.element.size
     load = kind.dialect.helper("load", kind.element, rows)
-    return turned_block(name, TurnedNames(str(kind), str(kind.scalar), load, kind.width, rows))
+    element, lanes = str(kind.scalar), kind.width
+    names = TurnedNames(kind=str(kind), element=element, load=load, lanes=lanes, rows=rows)
+    return turned_block(name, names)
 
 
 def _every(kind: _Kind, step: int) -> str:

@@ -25,7 +25,7 @@ from polyloom.mdh.tree.rewrite import loads_of, substituted
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, names_in
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Block:
     """A loop of ``count`` iterations over vectors of ``width``; ``loads``: what is turned, by its names."""
 
@@ -74,7 +74,7 @@ def _block(loop: For, scope: Scope) -> _Block | None:
     if not found or any(_meet(load, s, scope) for load in found for s in stores):
         return None
     names = {load: f"{TURNED}{k}" for k, load in enumerate(found)}
-    return _Block(loop, vectors, count, width, names)
+    return _Block(loop=loop, vectors=vectors, count=count, width=width, loads=names)
 
 
 def _end(loop: For) -> int:

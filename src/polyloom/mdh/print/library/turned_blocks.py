@@ -19,7 +19,7 @@ PIECE = 16
 """Bytes within which x86 shuffles elements by one instruction."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TurnedNames:
     """Names in C: ``kind`` of a vector, ``element`` as it lies in memory, ``load`` of a piece.
 
