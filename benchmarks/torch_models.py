@@ -410,6 +410,69 @@ def pointnet() -> Made:
     return PointNet(), images(2, 3, 40)
 
 
+class Experts(nn.Module):
+    """Two of four experts for each row, weighed."""
+
+    def __init__(self, d: int, experts: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(d, experts)
+        self.a, self.b = (nn.Parameter(torch.randn(experts, *s) / 5) for s in ((d, 32), (32, d)))
+
+    def forward(self, x: Any) -> Any:
+        p = torch.softmax(self.gate(x), -1)
+        most, chosen = p.topk(2, -1)
+        weights = torch.zeros_like(p).scatter(-1, chosen, most / most.sum(-1, keepdim=True))
+        y = torch.einsum("bteh,ehd->bted", functional.gelu(torch.einsum("btd,edh->bteh", x, self.a)), self.b)
+        return x + (weights.unsqueeze(-1) * y).sum(2)
+
+
+@model
+def experts() -> Made:
+    return Experts(16, 4), (torch.randn(2, 7, 16),)
+
+
+class LinearAttention(nn.Module):
+    def __init__(self, d: int, heads: int) -> None:
+        super().__init__()
+        self.qkv, self.o, self.heads = nn.Linear(d, 3 * d), nn.Linear(d, d), heads
+
+    def forward(self, x: Any) -> Any:
+        b, n, d = x.shape
+        q, k, v = self.qkv(x).view(b, n, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        q, k = functional.elu(q) + 1, functional.elu(k) + 1
+        y = torch.einsum("bhnd,bhnde->bhne", q, torch.einsum("bhnd,bhne->bhnde", k, v).cumsum(2))
+        y = y / torch.einsum("bhnd,bhnd->bhn", q, k.cumsum(2)).unsqueeze(-1)
+        return self.o(y.transpose(1, 2).reshape(b, n, d))
+
+
+@model
+def linear_attention() -> Made:
+    return LinearAttention(16, 2), (torch.randn(2, 11, 16),)
+
+
+class StateSpace(nn.Module):
+    """A recurrence whose factors depend on data, as a loop over steps."""
+
+    def __init__(self, d: int, n: int) -> None:
+        super().__init__()
+        self.a, self.parts, self.n = nn.Parameter(-torch.rand(d, n)), nn.Linear(d, 2 * n + d), n
+
+    def forward(self, x: Any) -> Any:
+        b, c, t = self.parts(x).split([self.n, self.n, x.shape[-1]], -1)
+        t = functional.softplus(t).unsqueeze(-1)
+        factors, terms = torch.exp(t * self.a), t * b.unsqueeze(2) * x.unsqueeze(-1)
+        h, found = torch.zeros_like(terms[:, 0]), []
+        for k in range(x.shape[1]):
+            h = factors[:, k] * h + terms[:, k]
+            found.append((h * c[:, k, None]).sum(-1))
+        return torch.stack(found, 1)
+
+
+@model
+def state_space() -> Made:
+    return StateSpace(6, 4), (torch.randn(2, 9, 6),)
+
+
 def of_transformers() -> Iterator[tuple[str, Callable[[], Made]]]:
     """Yield small models of the package transformers, where it is installed."""
     try:

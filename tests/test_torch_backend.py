@@ -57,6 +57,19 @@ def test_graph_breaks_run_as_they_stand() -> None:
     torch.testing.assert_close(call(-x), -x * 0 - 1)
 
 
+@pytest.mark.parametrize(
+    "part", [(slice(None, None, 2),), (slice(None), slice(1, None, 3)), (slice(2, 4, 7), slice(0, 6, 5))]
+)
+def test_gradients_of_slices_with_steps(part: tuple[slice, ...]) -> None:
+    x = torch.randn(5, 7, requires_grad=True)
+    factors = torch.arange(x[part].numel()).view(x[part].shape) + 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        (have,) = torch.autograd.grad((compiled(lambda y: y[part] * y[part])(x) * factors).sum(), x)
+    (want,) = torch.autograd.grad((x[part] ** 2 * factors).sum(), x)
+    torch.testing.assert_close(have, want)
+
+
 def test_inputs_that_change_are_changed() -> None:
     def f(x: Any, y: Any) -> Any:
         x.add_(y)

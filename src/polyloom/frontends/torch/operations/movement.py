@@ -395,12 +395,21 @@ def _unshuffled(c: Call) -> Sequence[Value]:
 
 
 def _slice_gradient(c: Call) -> Sequence[Value]:
-    """The gradient at its places in zeros."""
+    """The gradient at its places in zeros; of zeros behind the last element some may be too many."""
     dy, sizes, step = c.input("grad_output"), c.numbers("input_sizes"), c.integer("step", 1)
     at = axis(c.integer("dim"), len(sizes))
     start, length = slice_bounds(sizes[at], c.integer("start", 0), c.integer("end", sizes[at]), step)
-    refuse_if(step != 1 or length != dy.shape[at], f"a gradient of slices with the step {step}")
-    return only(_among_zeros(c, dy, at, start, sizes[at]))
+    refuse_if(length != dy.shape[at], f"a gradient of {dy.shape[at]} elements for a slice of {length}")
+    return only(_among_zeros(c, _apart(c, dy, at, step), at, start, sizes[at]))
+
+
+def _apart(c: Call, dy: Value, at: int, step: int) -> Value:
+    """Return a value whose elements are ``step`` apart along an axis, zeros behind each of them."""
+    if step == 1:
+        return dy
+    behind = [step - 1 if k == at + 1 else 0 for k in range(dy.rank + 1)]
+    spread = padded(c.b, unsqueezed(dy, [at + 1]), [0] * (dy.rank + 1), behind)
+    return reshaped(c.b, spread, (*dy.shape[:at], dy.shape[at] * step, *dy.shape[at + 1 :]))
 
 
 def _among_zeros(c: Call, dy: Value, at: int, start: int, size: int) -> Value:
