@@ -175,7 +175,7 @@ class Walk(Reader):
             return
         outer_tests = self.tests
         name = ""
-        if node.orelse or not _is_one_store(node.body):  # what it tests may change in the branch
+        if _changes_its_test(node):
             self.temporaries += 1
             name = f"test_{self.temporaries}"
             self.arrays[name] = Array(ElementType.BOOL, (), self.text.span(node.test), own=True)
@@ -358,12 +358,23 @@ class Walk(Reader):
                 return (self.integer(shape),), kind
 
 
-def _is_one_store(body: Sequence[ast.stmt]) -> bool:
-    match body:
-        case [ast.Assign(targets=[ast.Name() | ast.Subscript()]) | ast.AugAssign()]:
-            return True
-        case _:
+def _changes_its_test(node: ast.If) -> bool:
+    """Return whether statements after the first in a branch, or the other branch, may find another answer."""
+    match node:
+        case ast.If(body=[ast.Assign(targets=[ast.Name() | ast.Subscript()]) | ast.AugAssign()], orelse=[]):
             return False
+    stored = set()
+    for part in (inner for branch in (*node.body, *node.orelse) for inner in ast.walk(branch)):
+        match part:
+            case ast.Name(id=name, ctx=ast.Store()):
+                stored.add(name)
+            case ast.Subscript(ctx=ast.Store()):
+                stored |= _names(part.value)
+    return not stored.isdisjoint(_names(node.test))
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _joined(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
