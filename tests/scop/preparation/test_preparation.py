@@ -144,6 +144,49 @@ void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
     y[i] = (i > 1 && w[i] > 4 ? y[i - 2] : w[i] > 2 ? (i > 0 ? y[i - 1] : 7) : x[i][0]) + w[i];
 }"""
 
+ELSE_IFS = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n][n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      if (x[i][j] > 2 && (w[j] == 1 || w[i] == 3)) y[i][j] = 1;
+      else if (x[i][j] > 4 && w[i] > 2) y[i][j] = x[i][j] * 3;
+      else y[i][j] = w[j];
+    }
+}"""
+
+NO_LAST_ELSE = """
+void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n][n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) {
+      if (x[i][j] > 5) y[i][j] = 1;
+      else if (w[i] > 3 && w[j] > 2) y[i][j] = x[i][j] * 3;
+    }
+}"""
+
+TWO_STORES_EACH = """
+void kernel(int n, const unsigned x[n][n], unsigned w[n], unsigned y[n][n]) {
+  for (int i = 0; i < n; i++) {
+    if (x[i][0] > 2) { y[i][0] = x[i][i]; w[i] = 1; }
+    else { y[i][0] = w[i]; w[i] = 2 * x[0][i]; }
+  }
+}"""
+
+CHANGED_BETWEEN = """
+void kernel(int n, unsigned x[n][n], const unsigned w[n], unsigned y[n][n]) {
+  for (int i = 0; i < n; i++) {
+    if (x[i][0] > 2) y[i][0] = 4;
+    if (x[i][0] > 2) x[i][0] = w[i];
+    if (!(x[i][0] > 2)) y[i][0] = w[i] + 9;
+  }
+}"""
+
+BRANCHES = {
+    "else ifs": (ELSE_IFS, 1),
+    "no last else": (NO_LAST_ELSE, 1),
+    "two stores": (TWO_STORES_EACH, 2),
+    "changed between": (CHANGED_BETWEEN, 3),
+}
+
 PROGRAMS = {
     "signs": SIGNS,
     "no else": NO_ELSE,
@@ -162,10 +205,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("n", [1, 6])
-def test_the_numbers_are_those_of_c(name: str, n: int) -> None:
-    source = PROGRAMS[name]
+def assert_as_c(source: str, n: int) -> None:
     numbers = np.random.default_rng(n)
     shapes = {"x": (n, n), "w": (n,), "y": (n, n) if "y[n][n]" in source else (n,)}
     arrays = {array: numbers.integers(0, 9, shape, np.uint32) for array, shape in shapes.items()}
@@ -174,6 +214,20 @@ def test_the_numbers_are_those_of_c(name: str, n: int) -> None:
     given = {b.name: arrays[b.name] for b in program.buffers if b.role in (Role.INPUT, Role.UPDATED)}
     for array, values in {**arrays, **evaluate_host(program, {"n": n}, given)}.items():
         np.testing.assert_array_equal(values, expected[array])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("n", [1, 6])
+def test_the_numbers_are_those_of_c(name: str, n: int) -> None:
+    assert_as_c(PROGRAMS[name], n)
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+@pytest.mark.parametrize("n", [1, 6, 9])
+def test_branches_become_one_statement_for_each_element(name: str, n: int) -> None:
+    source, statements = BRANCHES[name]
+    assert len(joined(read(source)).statements) == statements
+    assert_as_c(source, n)
 
 
 @pytest.mark.parametrize("name", ["signs", "nested", "chain"])
