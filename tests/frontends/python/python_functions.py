@@ -154,7 +154,7 @@ def operators_of_floats(x, y, o):  # type: ignore[no-untyped-def]
         o[i, 3] = math.atan2(x[i], 2) + np.hypot(x[i], y[i]) + max(x[i], y[i], 0)
 
 
-@case(lambda g: (floats(g, 12), floats(g, 12), whole(g, "int16", 12), np.zeros((12, 6))))
+@case(lambda g: (floats(g, 12), floats(g, 12), whole(g, "int16", 12), np.zeros((12, 7))))
 def types_of_results(x, y, k, o):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
         o[i, 0] = float(x[i]) * y[i]
@@ -163,6 +163,7 @@ def types_of_results(x, y, k, o):  # type: ignore[no-untyped-def]
         o[i, 3] = math.exp(x[i]) * y[i]
         o[i, 4] = np.sqrt(np.abs(k[i]))
         o[i, 5] = k[i] / 2.5
+        o[i, 6] = x[i] * np.where(y[i] > 0.5, 0.1, 0.3)
 
 
 @case(lambda g: (g.random((5, 6)), g.random((5, 6)) < 0.5))

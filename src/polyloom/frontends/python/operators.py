@@ -243,7 +243,8 @@ def called(function: int, arguments: Sequence[Typed]) -> Typed | None:
         case [a, _, *_] if function in _CHOICES:
             return reduce(lambda x, y: _better(_CHOICES[function], x, y), arguments[1:], a)
         case [test, a, b] if function == id(np.where):
-            return chosen(truth(test), a, b)
+            found = chosen(truth(test), a, b)
+            return Typed(found.value, found.held)
         case [a] if function in _CASTS:
             return Typed(as_kind(a, _CASTS[function]), _CASTS[function])
         case [a] if function in TYPES:
