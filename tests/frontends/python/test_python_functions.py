@@ -33,6 +33,16 @@ def test_functions_do_what_python_does(name: str) -> None:
     assert jitted.run(*given, check=True).passed
 
 
+def test_results_have_numpys_types() -> None:
+    """Products in float32 where NumPy's are in float64, or the other way, differ by 3e-8."""
+    function, arguments = FUNCTIONS["types_of_results"]
+    given = arguments(np.random.default_rng(1))
+    own, pythons = copied(given), copied(given)
+    polyloom.jit(function)(*own)
+    function(*pythons)
+    np.testing.assert_allclose(own[-1], pythons[-1], rtol=1e-9)
+
+
 def test_the_check_compares_with_python() -> None:
     jitted = polyloom.jit(gemm)
     given = FUNCTIONS["gemm"][1](np.random.default_rng(1))
