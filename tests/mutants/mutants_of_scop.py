@@ -81,9 +81,15 @@ MUTANTS = [
     ),
     Mutant(
         "scop/preparation/branches",
-        "if any(both.reads[p].array == first.target.array for p in read_positions(condition, opposite)):",
-        "if False:",
+        "if first.target.array in asked or not",
+        "if not",
         Probe("c_probes.evaluated", ("two_branches",)),
+    ),
+    Mutant(
+        "scop/preparation/branches",
+        "or other.target.array in asked or",
+        "or",
+        Probe("c_probes.evaluated", ("changed_between",)),
     ),
     Mutant(
         "scop/dependence/reductions",

@@ -488,6 +488,14 @@ void named_sometimes(int n, unsigned x[n], unsigned w[n], unsigned y[n]) {
   }
 }
 
+void changed_between(int n, unsigned x[n], unsigned w[n], unsigned y[n]) {
+  for (int i = 0; i < n; i++) {
+    if (x[i] > 2) y[i] = 4;
+    if (x[i] > 2) x[i] = w[i];
+    if (!(x[i] > 2)) y[i] = w[i] + 9;
+  }
+}
+
 void two_branches(int n, unsigned x[n], unsigned w[n], unsigned y[n]) {
   for (int i = 0; i < n; i++) {
     if (y[i] > x[i]) y[i] -= w[i];
