@@ -18,10 +18,8 @@ from polyloom.frontends.python.affine import PREFIX, Affine
 from polyloom.frontends.python.reading import Access
 from polyloom.frontends.python.scope import Array
 from polyloom.frontends.python.source import FunctionText
-from polyloom.frontends.python.values import Kind, Weak
-from polyloom.frontends.python.walk import Draft, Walk
-from polyloom.ir.expressions import Expression, Iterator, ParameterValue
-from polyloom.ir.rebuild import rebuilt
+from polyloom.frontends.python.values import Kind, Weak, held
+from polyloom.frontends.python.walk import Draft, Walk, with_iterators
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, sum_of
 from polyloom.scop.model import (
@@ -100,21 +98,12 @@ def _walk(text: FunctionText, types: Types, kinds: dict[str, Kind]) -> Walk:
         elif given.kind is Weak.INT:
             symbols[name] = affine.name(name)
         else:
-            held = ElementType.FLOAT64 if isinstance(given.kind, Weak) else given.kind
-            arrays[name] = Array(held, ())
+            arrays[name] = Array(held(given.kind), ())
             kinds[name] = given.kind
-    arrays |= {n: Array(_held(kind), (), None, own=True) for n, kind in kinds.items() if n not in arrays}
+    arrays |= {n: Array(held(kind), (), None, own=True) for n, kind in kinds.items() if n not in arrays}
     walk = Walk(text, arrays, symbols, kinds, assigned=_assigned(text.tree))
     walk.body(text.tree.body)
     return walk
-
-
-def _held(kind: Kind) -> ElementType:
-    return (
-        {Weak.INT: ElementType.INT64, Weak.FLOAT: ElementType.FLOAT64}[kind]
-        if isinstance(kind, Weak)
-        else kind
-    )
 
 
 def _check_arguments(text: FunctionText) -> None:
@@ -276,17 +265,8 @@ def _access(access: Access, draft: Draft, name: str) -> ScopAccess:
     text = f"{{ {name}[{dimensions}] -> target[{indices}] : {where} }}"
     relation = _plain(isl.Map(_declared(text, draft)), draft).set_tuple_name(_DIM.out, access.array)
     numbers = {loop.iterator: k for k, loop in enumerate(draft.loops)}
-    values = tuple(_numbered(index.value, numbers) for index in access.indices)
+    values = tuple(with_iterators(index.value, numbers) for index in access.indices)
     return ScopAccess(array=access.array, relation=relation.coalesce(), span=access.span, indices=values)
-
-
-def _numbered(expression: Expression, numbers: Mapping[str, int]) -> Expression:
-    def own(part: Expression) -> Expression | None:
-        if isinstance(part, ParameterValue) and part.name in numbers:
-            return Iterator(numbers[part.name], part.type)
-        return None
-
-    return rebuilt(expression, own)
 
 
 def _schedule(drafts: Sequence[Draft], statements: Sequence[ScopStatement]) -> isl.UnionMap:

@@ -27,8 +27,12 @@ class Weak(Enum):
 
 Kind = ElementType | Weak
 
-HELD = {Weak.INT: ElementType.INT64, Weak.FLOAT: ElementType.FLOAT64}
-"""What Python's numbers are held in where nothing says another type."""
+_HELD = {Weak.INT: ElementType.INT64, Weak.FLOAT: ElementType.FLOAT64}
+
+
+def held(kind: Kind) -> ElementType:
+    """Return the type that values are held in: Python's numbers where nothing says another one."""
+    return _HELD[kind] if isinstance(kind, Weak) else kind
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Typed:
     @property
     def held(self) -> ElementType:
         """The element type of its expression."""
-        return HELD[self.kind] if isinstance(self.kind, Weak) else self.kind
+        return held(self.kind)
 
 
 def joined(a: Kind, b: Kind) -> Kind:
@@ -63,7 +67,7 @@ class OutOfRange(Exception):
 
 def as_kind(a: Typed, kind: Kind) -> Expression:
     """Return a value in a type. Raises ``OutOfRange``, where NumPy raises ``OverflowError``."""
-    wanted = HELD[kind] if isinstance(kind, Weak) else kind
+    wanted = held(kind)
     if a.held is wanted:
         return a.value
     if wanted is ElementType.BOOL:
@@ -73,9 +77,9 @@ def as_kind(a: Typed, kind: Kind) -> Expression:
         if a.kind is Weak.INT and not wanted.is_float and not wanted.lowest <= value <= wanted.highest:
             raise OutOfRange(f"`{wanted.value}` does not hold {value}")
         if wanted.is_float or a.kind is not Weak.FLOAT:
-            return number(wanted.dtype.type(value).item(), wanted)
+            return Constant(wanted.dtype.type(value).item(), wanted)
     if a.held is ElementType.BOOL:
-        return Select(a.value, number(1, wanted), number(0, wanted))
+        return Select(a.value, Constant(1, wanted), Constant(0, wanted))
     return Convert(wanted, a.value)
 
 
@@ -83,12 +87,7 @@ def truth(a: Typed) -> Expression:
     """Return whether a value is not 0."""
     if a.kind is ElementType.BOOL:
         return a.value
-    return Compare(CompareOp.NE, a.value, number(0, a.held))
-
-
-def number(value: float, kind: ElementType) -> Constant:
-    """Return a number of a type."""
-    return Constant(value, kind)
+    return Compare(CompareOp.NE, a.value, Constant(0, a.held))
 
 
 FILLS = {id(np.zeros): 0, id(np.ones): 1, id(np.empty): None}

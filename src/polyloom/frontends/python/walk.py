@@ -11,7 +11,7 @@ from polyloom.frontends.python import affine, values
 from polyloom.frontends.python.affine import Affine
 from polyloom.frontends.python.reading import Access, Reader
 from polyloom.frontends.python.scope import AFFINE, Array
-from polyloom.frontends.python.values import HELD, Typed, Weak, as_kind, joined
+from polyloom.frontends.python.values import Typed, Weak, as_kind, held, joined
 from polyloom.ir.expressions import (
     Binary,
     Compare,
@@ -258,9 +258,8 @@ class Walk(Reader):
             self.text.refuse("python-name", f"`{name}` has another meaning here", node)
         before = self.kinds.get(name)
         self.kinds[name] = kind = value.kind if before is None else joined(before, value.kind)
-        held = HELD[kind] if isinstance(kind, Weak) else kind
-        self.arrays[name] = Array(held, (), self.text.span(node), own=True)
-        self._store(name, (), as_kind(value, held), node)
+        self.arrays[name] = Array(held(kind), (), self.text.span(node), own=True)
+        self._store(name, (), as_kind(value, held(kind)), node)
 
     def _make(self, name: str, made: tuple[Array, Typed | None], node: ast.AST) -> None:
         array, fill = made
@@ -301,8 +300,8 @@ class Walk(Reader):
                 position=tuple(self.counters),
                 target=target,
                 reads=tuple(self.reads),
-                value=_with_iterators(value, numbers),
-                condition=None if condition is None else _with_iterators(condition, numbers),
+                value=with_iterators(value, numbers),
+                condition=None if condition is None else with_iterators(condition, numbers),
                 span=span,
             )
         )
@@ -381,7 +380,7 @@ def _joined(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
     return parts[0] if len(parts) == 1 else ast.copy_location(ast.BoolOp(op, parts), parts[0])
 
 
-def _with_iterators(expression: Expression, numbers: Mapping[str, int]) -> Expression:
+def with_iterators(expression: Expression, numbers: Mapping[str, int]) -> Expression:
     """Return an expression with iterators as dimensions."""
 
     def own(part: Expression) -> Expression | None:
