@@ -41,7 +41,7 @@ class PythonFunctions:
             wanted, given = function.arguments(seed), function.arguments(seed)
             try:
                 results = kernel(**wanted)
-            except (OverflowError, ZeroDivisionError, TypeError, ValueError) as raised:
+            except (OverflowError, ZeroDivisionError, TypeError, ValueError, NameError) as raised:
                 return Outcome(seed, "skipped", type(raised).__name__, files)
             try:
                 found = polyloom.jit(kernel, fp="strict")(**given)
