@@ -271,6 +271,8 @@ void kernel(int n, unsigned x[n][n], unsigned y[n]) {
         ("x[i][j - 1] = t + 1;", 3),
         ("for (int k = 0; k < 1; k++) x[i][j - 1] = 1;", 3),
         ("for (int k = 0; k < n; k++) x[i][k] = 1;", 3),
+        ("if (j == 2) x[i][1] = 1;", 3),
+        ("if (i == 1) x[1][j - 1] = 1;", 3),
     ],
 )
 def test_what_a_value_is_made_of_may_be_written_elsewhere(between: str, statements: int) -> None:
@@ -309,6 +311,8 @@ void kernel(int n, unsigned x[n][n], unsigned y[n][n]) {
         ("if (x[i][j] > 4) best = x[i][0];", 3),
         ("if (x[i][j] > 4) best = x[i][j] / (x[i][j] - 4);", 3),
         ("if (j > 2) best = 1;", 3),
+        ("if (j == 1) best = x[i][j]; if (best > 7) best = 7;", 4),
+        ("if (i == 2) best = x[i][j]; best = best & 5;", 4),
         ("for (int k = 0; k < n; k++) best += x[k][j];", 3),
         ("code = kept; if (best > kept) kept = best;", 4),
         ("unsigned t = best; best = code; code = t; best += t;", 1),

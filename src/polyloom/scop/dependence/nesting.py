@@ -33,9 +33,9 @@ def _times(schedule: isl.Map) -> tuple[int | tuple[int, int], ...]:
     loops = schedule.dim(_DIM.in_)
 
     def time(place: int, aff: isl.Aff) -> int | tuple[int, int]:
-        loop, inside = divmod(place, 2)
-        if not inside or loop >= loops:
+        if not _is_iterator(place, loops):
             return int(aff.get_constant_val().to_python())
+        loop = place // 2
         upwards = isl.Map.universe(schedule.get_space()).equate(_DIM.in_, loop, _DIM.out, place)
         return loop, 1 if schedule.is_subset(upwards) else -1
 
@@ -43,17 +43,23 @@ def _times(schedule: isl.Map) -> tuple[int | tuple[int, int], ...]:
 
 
 def _entries(schedule: isl.Map) -> Entries:
-    return tuple(_entry(aff) for aff in _affs(schedule))
+    """Return constants, and None for iterators, those of a loop with one iteration included."""
+    loops = schedule.dim(_DIM.in_)
+    return tuple(
+        int(aff.get_constant_val().to_python()) if aff.is_cst() and not _is_iterator(place, loops) else None
+        for place, aff in enumerate(_affs(schedule))
+    )
+
+
+def _is_iterator(place: int, loops: int) -> bool:
+    loop, inside = divmod(place, 2)
+    return bool(inside) and loop < loops
 
 
 def _affs(schedule: isl.Map) -> list[isl.Aff]:
     """Return the schedule's dimensions as functions of the iterators."""
     function = schedule.as_pw_multi_aff()
     return [function.get_pw_aff(k).get_pieces()[0][1] for k in range(function.dim(_DIM.out))]
-
-
-def _entry(aff: isl.Aff) -> int | None:
-    return int(aff.get_constant_val().to_python()) if aff.is_cst() else None
 
 
 def shared_loops(entries: Mapping[str, Entries], names: Sequence[str]) -> int:
@@ -79,4 +85,4 @@ def direction(scop: Scop, statement: ScopStatement, k: int) -> int:
     schedules = {m.get_tuple_name(_DIM.in_): m for m in maps_of(scop.schedule)}
     schedule = next(schedules[name] for name in (statement.name, *statement.origins) if name in schedules)
     values = (aff.get_coefficient_val(_DIM.in_, k) for aff in _affs(schedule))
-    return -1 if any(v.is_neg() for v in values) else 1
+    return -1 if next((v.is_neg() for v in values if not v.is_zero()), False) else 1

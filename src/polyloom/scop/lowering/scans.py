@@ -236,11 +236,15 @@ def _frame_for(frame: Frame, statement: ScopStatement) -> Frame:
 
 
 def _check_order(scop: Scop, statement: ScopStatement, frame: Frame, dimension: int) -> None:
-    """Make sure that a coordinate grows in the order of the source; raises ``NoHom``."""
-    for k in range(frame.coordinates.dim(_DIM.out)):
-        moving = frame.coordinates.get_at(k).get_coefficient_val(_DIM.in_, dimension)
-        if not moving.is_zero() and moving.is_pos() != (direction(scop, statement, k) > 0):
-            raise NoHom("the loop counts downwards")
+    """Make sure that a coordinate grows in the order of the source; raises ``NoHom``.
+
+    The outermost loop that it moves decides: along a diagonal the inner one may count against it.
+    """
+    outs = range(frame.coordinates.dim(_DIM.out))
+    moved = ((k, frame.coordinates.get_at(k).get_coefficient_val(_DIM.in_, dimension)) for k in outs)
+    first = next(((k, value) for k, value in moved if not value.is_zero()), None)
+    if first is not None and first[1].is_pos() != (direction(scop, statement, first[0]) > 0):
+        raise NoHom("the loop counts downwards")
 
 
 def _coordinate(frame: Frame, k: int) -> int:
