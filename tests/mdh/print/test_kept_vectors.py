@@ -40,11 +40,13 @@ ROW, COLUMN, K, L = map(Name, "ijkl")
 ROWS, COLUMNS, POINTS = 60, 64, 40
 
 
-def product(tiles: list[tuple[int, int, int]], kind: ElementType = F32, points: int = 1) -> Function:
+def product(
+    tiles: list[tuple[int, int, int]], kind: ElementType = F32, points: int = 1, addends: int = 0
+) -> Function:
     """Return ``y[i][j] = 3 * sum over k of A[k][i] * x[k][j] + 5`` in register tiles.
 
     ``tiles``: rows, vectors and lanes of each of several sets of totals, which go through ``k`` together,
-    ``points`` at a time.
+    ``points`` at a time. ``addends``: how many vectors of ``b``, the same for all tiles, are added to each.
     """
     product_of = Binary(BinaryOp.MULTIPLY, Read(1, kind), Read(2, kind))
     more = Binary(BinaryOp.ADD, Read(0, kind), product_of)
@@ -62,7 +64,11 @@ def product(tiles: list[tuple[int, int, int]], kind: ElementType = F32, points: 
                 begin.append(_lanes(lanes, Store(name, (L,), Compute(Constant(0, kind)))))
                 added.append(_lanes(lanes, Store(name, (L,), Compute(more, loads))))
                 scaled = Binary(BinaryOp.MULTIPLY, Read(0, kind), Constant(3, kind))
-                total = Compute(Binary(BinaryOp.ADD, scaled, Constant(5, kind)), (Load(name, (L,)),))
+                value, last = Binary(BinaryOp.ADD, scaled, Constant(5, kind)), (Load(name, (L,)),)
+                for b in range(addends):
+                    value = Binary(BinaryOp.ADD, value, Read(b + 1, kind))
+                    last = (*last, Load("b", (sum_of([(1, Number((v * addends + b) * lanes)), (1, L)]),)))
+                total = Compute(value, last)
                 stored.append(_lanes(lanes, Store("y", (Number(t), row, column), total)))
     written_out = [
         statement
@@ -73,9 +79,11 @@ def product(tiles: list[tuple[int, int, int]], kind: ElementType = F32, points: 
     body: Code = (*arrays, *begin, loop, *stored)
     rows, width = tiles[0][0], tiles[0][1] * tiles[0][2]
     inner = counted("j", Number(COLUMNS), body, step=width)
+    added_to = Parameter(name="b", type=kind, shape=(Number(COLUMNS),), constant=True, alone=True)
     return Function(
         name="product",
         parameters=(
+            *([added_to] if addends else ()),
             Parameter(name="A", type=kind, shape=(Number(POINTS), Number(ROWS)), constant=True, alone=True),
             Parameter(
                 name="x", type=kind, shape=(Number(POINTS), Number(COLUMNS)), constant=True, alone=True
@@ -150,6 +158,20 @@ def test_a_copy_that_the_block_declares_is_left_to_the_compiler() -> None:
     assert not kept(replace(function, body=(replace(outer, body=(replace(inner, body=changed),)),)))
 
 
+def _innermost(function: Function, folder: Path) -> str:
+    """Return gcc's instructions for AVX2 of the first loop with products, which has no loop inside."""
+    compiler = c_compiler("gcc")
+    if compiler is None:
+        pytest.skip("there is no gcc")
+    (folder / "product.c").write_text(c_source(function))
+    words = [*compiler.command, *FLAGS, "-mavx2", "-mfma", "-mno-avx512f", "-ffp-contract=fast", "-S"]
+    subprocess.run([*words, "product.c", "-o", "product.s"], cwd=folder, check=True)
+    text = (folder / "product.s").read_text()
+    first = text.index("vfmadd")
+    begin = text.rindex("\n.L", 0, first)
+    return text[begin : text.index("\n\tj", first)]
+
+
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instructions of x86")
 @pytest.mark.parametrize(
     ("tile", "points"),
@@ -162,22 +184,34 @@ def test_a_copy_that_the_block_declares_is_left_to_the_compiler() -> None:
 )
 def test_totals_stay_in_registers(tile: tuple[int, int, int], points: int, tmp_path: Path) -> None:
     """The loop of a tile that fits loads each value once, and has nothing on the stack."""
-    compiler = c_compiler("gcc")
-    if compiler is None:
-        pytest.skip("there is no gcc")
-    (tmp_path / "product.c").write_text(c_source(product([tile], points=points)))
-    words = [*compiler.command, *FLAGS, "-mavx2", "-mfma", "-mno-avx512f", "-ffp-contract=fast", "-S"]
-    subprocess.run([*words, "product.c", "-o", "product.s"], cwd=tmp_path, check=True)
-    text = (tmp_path / "product.s").read_text()
     rows, vectors, _ = tile
-    products = [line for line in text.splitlines() if "vfmadd" in line][: points * tile[0] * tile[1]]
+    loop = _innermost(product([tile], points=points), tmp_path)
+    products = [line for line in loop.splitlines() if "vfmadd" in line]
     assert len(products) == points * rows * vectors
-    first, last = (text.index(line) for line in (products[0], products[-1]))
-    begin, end = text.rindex("\n.L", 0, first), text.index("\n\tj", last)
-    loop = text[begin:end]
     assert not re.search(r"\(%r[sb]p\).*ymm|ymm.*\(%r[sb]p\)", loop), loop
     assert not any("(" in line for line in products), loop
     assert loop.count("vbroadcastss") == points * rows
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instructions of x86")
+@pytest.mark.parametrize("rows", [4, 6])
+def test_what_is_added_to_totals_behind_many_loops_takes_no_register_of_them(
+    rows: int, tmp_path: Path
+) -> None:
+    """The same vectors are added in all tiles, and the sums go through the window of a convolution."""
+    function = product([(rows, 2, 8)], addends=4)
+    (outer,) = function.body
+    assert isinstance(outer, For)
+    (inner,) = outer.body
+    assert isinstance(inner, For)
+    sums = next(s for s in inner.body if isinstance(s, For) and s.kind is Kind.SEQUENTIAL)
+    window = counted("n", Number(3), (counted("m", Number(3), (sums,)),))
+    inner = replace(inner, body=tuple(window if s is sums else s for s in inner.body))
+    tiles = replace(outer, kind=Kind.SEQUENTIAL, body=(inner,))
+    images = counted("image", Number(3), (tiles,), kind=Kind.GROUP)
+    loop = _innermost(replace(function, body=(images,)), tmp_path)
+    assert loop.count("vfmadd") == rows * 2
+    assert not re.search(r"\(%r[sb]p\).*ymm|ymm.*\(%r[sb]p\)", loop), loop
 
 
 def test_a_load_that_several_sums_have_is_printed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,7 @@ _TAKEN = (
     "work",
     "way",
     "in_register",
+    "loaded_later",
 )
 _COUNTS = tuple(f"{word}_{k}" for word in ("work", "trips") for k in range(64))
 

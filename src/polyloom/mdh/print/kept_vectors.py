@@ -10,7 +10,8 @@ Where there are more values than registers it is left to them.
 
 gcc moves what does not change out of loops, and what is loaded twice into a register, without counting those
 that sums take: then a sum is on the stack in the innermost loop, which takes twice as long. It is told not to
-in files with such sums.
+in files with such sums, and that memory may be another behind each step of them: else what is added to all
+totals behind the sums (a bias, the terms of a normalisation) was loaded in front of the loops around them.
 """
 
 from __future__ import annotations
@@ -37,11 +38,13 @@ NAMES = tuple(f"kept_{k}" for k in range(REGISTERS))
 IN_REGISTER = """\
 #if defined(__AVX__) && !defined(__AVX512F__)
 #define in_register(v) __asm__("" : "+x"(v)) /* nobody knows what it is now, so it is not loaded again */
+#define loaded_later() __asm__ volatile("" : : : "memory") /* what is used behind sums is loaded there */
 #ifndef __clang__
 #pragma GCC optimize("no-move-loop-invariants", "no-gcse") /* they take registers of sums */
 #endif
 #else
 #define in_register(v)
+#define loaded_later()
 #endif
 
 """
@@ -126,7 +129,7 @@ def _kept(sums: Sequence[For], vector: str, scope: Scope) -> list[Kept]:
         for k in range(len(sums))
     ]
     found = [Kept(before, known, texts) for before, known in zip(lines, here, strict=True)]
-    return [*found[:-1], replace(found[-1], after=["}"])]
+    return [*found[:-1], replace(found[-1], after=["loaded_later();", "}"])]
 
 
 def _names(spans: Mapping[str, _Span]) -> dict[str, str]:
