@@ -90,4 +90,4 @@ def _scheduled(
     return replace(where, reasons=(_ROWS.format(threads=device.compute_units), *where.reasons))
 
 
-_ROWS = "no wavefront on {threads} threads: the loops go along rows, in vectors"
+_ROWS = "no wavefront on {threads} threads: the loops go along rows"

@@ -127,6 +127,21 @@ def test_of_joined_loops_nothing_is_said_that_is_not_so(tmp_path: Path) -> None:
     assert "of 0" not in text and "0 at once" not in text
 
 
+def test_wavefronts_up_to_a_last_one_are_placed(tmp_path: Path) -> None:
+    """Their loops end with ``<=``, which was a fault of the program."""
+    source = tmp_path / "table.c"
+    source.write_text("""void table(int n, int m, float s[n + 1][m + 1]) {
+#pragma scop
+  for (int i = 1; i <= n; i++)
+    for (int j = 1; j <= m; j++)
+      s[i][j] = s[i - 1][j] > s[i][j - 1] ? s[i - 1][j] : s[i][j - 1];
+#pragma endscop
+}""")
+    for threads in (2, 64):
+        text = str(explain_loops(source, Reading(), {"n": 90, "m": 80}, choose("native", threads=threads)))
+        assert "S1: " in text
+
+
 def test_a_sum_over_blocks_is_where_its_rows_are_not_where_it_starts(tmp_path: Path) -> None:
     source = tmp_path / "again.c"
     source.write_text("""void f(int n, double A[n][n], double x[n], double t[n], double u[n], double y[n]) {

@@ -177,7 +177,7 @@ def _instances(visit: Visit) -> float:
                 values[each.name] = integer(each.value, values)
                 continue
             start, end, step = (integer(e, values) for e in (each.start, each.end, each.step))
-        except (KeyError, ZeroDivisionError):  # it depends on data, or on a size that is not known
+        except (KeyError, ValueError, ZeroDivisionError):  # data, or a size that is not known, end it
             count *= UNKNOWN
             continue
         count *= max(0, ceil((end - start) / step))

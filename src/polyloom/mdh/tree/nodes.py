@@ -22,7 +22,7 @@ from enum import Enum
 
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops.tree import Instance, IntExpression, Name, Number, Operation
+from polyloom.polyhedra.loops.tree import Instance, IntExpression, Name, Number, Operation, sum_of
 
 ZERO, ONE = Number(0), Number(1)
 
@@ -108,10 +108,12 @@ class For:
 
     @property
     def end(self) -> IntExpression:
-        """What the iterator stays below. Errors: ValueError where the condition is not ``iterator < end``."""
+        """What the iterator stays below. Errors: ValueError where the condition says more than that."""
         match self.condition:
             case Operation(operator="<", operands=(Name(name=name), end)) if name == self.iterator:
                 return end
+            case Operation(operator="<=", operands=(Name(name=name), last)) if name == self.iterator:
+                return sum_of([(1, last), (1, ONE)])
         raise ValueError(f"the loop over {self.iterator} has no such end")
 
 

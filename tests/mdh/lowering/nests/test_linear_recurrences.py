@@ -24,6 +24,7 @@ FORMS: dict[str, str] = {
     "relaxed": f"{ROWS} A[i][j] = (1 - w) * A[i][j] + w * (b[i][j] - ({NEIGHBOURS}));",
     "two steps back": f"{ROWS} A[i][j] = b[i][j] - w * A[i][j-1] + v * A[i][j-2] / 3;",
     "a step twice": f"{ROWS} A[i][j] = A[i][j-1] - (b[i][j] - A[i][j-1] * w);",
+    "to a last one": f"{ROWS.replace('j < n - 1', 'j <= n - 2')} A[i][j] = b[i][j] - w * A[i][j-1];",
     "only the second": f"{ROWS} A[i][j] = -(A[i][j-2] + b[i][j+1]);",
 }
 
@@ -112,6 +113,45 @@ def test_few_threads_walk_along_rows_and_many_along_wavefronts(tmp_path: Path) -
     (loaded,) = load_host_programs(tmp_path / "recurrence.c", reading)
     assert suited(loaded.program, choose("native", threads=2)) is loaded.program.in_rows is not None
     assert suited(loaded.program, choose("native", threads=64)) is loaded.program
+
+
+TABLE = """void table(int n, int m, int s[n + 1][m + 1], const char a[n], const char b[m]) {
+#pragma scop
+  for (int i = 0; i <= n; i++) s[i][0] = -i;
+  for (int i = 1; i <= n; i++)
+    for (int j = 1; j <= m; j++) {
+      int best = s[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 2 : -1);
+      best = s[i - 1][j] - 3 > best ? s[i - 1][j] - 3 : best;
+      s[i][j] = s[i][j - 1] - 3 > best ? s[i][j - 1] - 3 : best;
+    }
+#pragma endscop
+}
+"""
+ALONG_ROWS = """void grid(int n, double A[n][n][n]) {
+#pragma scop
+  for (int i = 1; i < n; i++)
+    for (int j = 1; j < n; j++)
+      for (int k = 0; k < n; k++)
+        A[i][j][k] = A[i][j][k] > A[i - 1][j][k] ? A[i][j][k] : A[i][j - 1][k];
+#pragma endscop
+}
+"""
+
+
+def test_few_threads_take_rows_in_order_where_wavefronts_jump_from_row_to_row(tmp_path: Path) -> None:
+    """A maximum is no linear recurrence, but a diagonal in memory is worse than a row in order."""
+    (tmp_path / "table.c").write_text(TABLE)
+    (loaded,) = load_host_programs(tmp_path / "table.c", Reading())
+    assert suited(loaded.program, choose("native", threads=2)) is loaded.program.in_rows is not None
+    assert suited(loaded.program, choose("native", threads=64)) is loaded.program
+
+
+def test_wavefronts_along_rows_stay(tmp_path: Path) -> None:
+    """Planes of a grid in which rows are parallel: the wavefront is over planes and columns."""
+    (tmp_path / "grid.c").write_text(ALONG_ROWS)
+    (loaded,) = load_host_programs(tmp_path / "grid.c", Reading())
+    assert loaded.program.in_rows is not None
+    assert suited(loaded.program, choose("native", threads=2)) is loaded.program
 
 
 def test_loops_that_both_forms_have_do_not_decide(tmp_path: Path) -> None:

@@ -58,6 +58,9 @@ OPERATIONS = 2_000_000
 """What isl may spend on a nest: ten times what Gauss-Seidel's method takes."""
 LARGEST_SHARE = 0.8
 """Of the time of the loops in order that waves may be expected to take."""
+BEGINNING = 150
+"""Cycles in which the rows of a step begin and end: a mispredicted branch, a chain that is empty. Estimate:
+tables of alignments (Zen 3, two threads) took 24 ms in tiles of 32 x 16, 10 ms in 8 x 64 and 32 x 256."""
 SIZES = tuple(1 << k for k in range(11))
 
 
@@ -257,7 +260,8 @@ def _extent(rows: Rows, skew: int) -> tuple[range, int, int]:
 class WaveCost:
     """``seconds``: of a row in one thread; ``row_bytes``: what it touches, which takes ``brought`` seconds.
 
-    Rows of a tile come in once, from where those of a step fit; ``held``: bytes that a tile may touch.
+    ``begun``: seconds until the rows of a step are under way. Rows of a tile come in once, from where those
+    of a step fit; ``held``: bytes that a tile may touch.
     """
 
     skew: int
@@ -266,6 +270,7 @@ class WaveCost:
     seconds: float
     row_bytes: float
     brought: float
+    begun: float
     threads: int
     launch: float
     held: float
@@ -279,7 +284,7 @@ class WaveCost:
             if height <= self.steps and width <= self.rows and self._fits(height, width)
         ]
         found = min(shapes, key=self.expected, default=None)
-        whole = self.steps * self.rows * (self.seconds + self.brought)
+        whole = self.steps * (self.begun + self.rows * (self.seconds + self.brought))
         return found if found is not None and self.expected(found) < LARGEST_SHARE * whole else None
 
     def _fits(self, height: int, width: int) -> bool:
@@ -295,7 +300,7 @@ class WaveCost:
         most = (waves - 2 * (least - 1)) * ceil(least / self.threads)
         ends = sum(ceil(k / self.threads) for k in range(1, least))
         apart = wave.width + self.skew * wave.height
-        tile = wave.height * wave.width * self.seconds + apart * self.brought
+        tile = wave.height * (self.begun + wave.width * self.seconds) + apart * self.brought
         return (most + 2 * ends) * tile + waves * self.launch
 
 
@@ -323,6 +328,7 @@ def _cost(
         / hertz,
         row_bytes=whole / count,
         brought=2 * whole / count / rate if whole > own else 0.0,
+        begun=BEGINNING / hertz,
         threads=device.compute_units,
         launch=4 * costs.launch_seconds,
         held=own,
