@@ -288,7 +288,9 @@ class _Designs:
         if needed(n) <= room:
             return {}
         fitting = bisect_right(range(1, n + 1), room, key=needed)
-        return {d: max(1, fitting // steps[d]) * steps[d]}
+        whole = max(1, fitting // steps[d]) * steps[d]
+        even = ceil(n / ceil(n / whole))
+        return {d: ceil(even / steps[d]) * steps[d]}
 
     def _share(self, group: list[int], dims: Sequence[int], steps: Mapping[int, int]) -> None:
         """Let groups be enough for all threads."""

@@ -112,7 +112,8 @@ class _Cpu:
         costs, clock = self.costs, self.device.hertz(self.costs.least_clock_mhz)
         groups = self.sizes.all_groups
         units = max(1, self.device.compute_units)
-        share = ceil(groups / units) / groups * (1.0 + costs.imbalance * units / groups)
+        waiting = costs.imbalance * units / groups if units > 1 else 0.0
+        share = ceil(groups / units) / groups * (1.0 + waiting)
         barriers = 1.0 if self.facts.total_items == 1 else costs.barrier_factor
         partial = self._partial_bytes * costs.partial_result_passes / (costs.bytes_per_cycle[-1] * clock)
         second = costs.second_kernel_seconds + partial if self.facts.split else 0.0
