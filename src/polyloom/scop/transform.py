@@ -47,7 +47,7 @@ from polyloom.scop.schedule.blocks.tiles import goes_diagonally, in_tiles
 from polyloom.scop.schedule.contraction import Storage, contracted, private_buffers, rewriting
 from polyloom.scop.schedule.custom_combiners import ordered_updates
 from polyloom.scop.schedule.expansion import Expansion, expanded
-from polyloom.scop.schedule.grouping import gathered
+from polyloom.scop.schedule.grouping import gathered, with_users_inside
 from polyloom.scop.schedule.hyperplanes import Edge, edge
 from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Verdict, verdicts
 from polyloom.scop.schedule.node_splitting import with_old_values
@@ -290,6 +290,7 @@ def _transformed(
         kept = (edge(a, b, "", False, False, p) for s in patterns.selections for a, b, p in together(s))
         edges += kept
         arranged = gathered(arrange(larger.statements, edges, patterns), expansions, edges, patterns)
+        arranged = with_users_inside(arranged, larger.statements, expansions, edges, patterns)
         planned = (larger, arranged)
         if tiled:
             arranged = in_tiles(arranged, edges, patterns) or arranged

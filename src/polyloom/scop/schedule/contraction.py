@@ -15,7 +15,7 @@ from polyloom.ir.host import Buffer, Role
 from polyloom.ir.naming import Names
 from polyloom.scop.model import ScopAccess, ScopStatement
 from polyloom.scop.schedule.expansion import Axis, Expansion
-from polyloom.scop.schedule.plan import Block, Hyperplane, Plan, Row, Sequential, statements_of
+from polyloom.scop.schedule.plan import Block, Hyperplane, Plan, Row, Sequential, row_of, statements_of
 
 _DIM = isl.dim_type
 
@@ -52,8 +52,9 @@ def _contract(
     plans: tuple[Plan, ...], expansion: Expansion, names: Names
 ) -> tuple[tuple[Plan, ...], Storage]:
     copies = {name for name, _ in expansion.copies}
-    users = {s.name for p in plans for s in statements_of(p) if _uses(s, expansion.name)} - copies
-    times, container = _container(plans, users)
+    found = (s for p in plans for s in statements_of(p) if _uses(s, expansion.name))
+    users = [s for s in found if s.name not in copies]
+    times, container = _container(plans, {s.name for s in users})
     original = expansion.array.name
     if isinstance(container, Block) and container.parallel:
         moved = _with_copies_inside(plans, container, expansion)
@@ -83,10 +84,12 @@ def _container(plans: Sequence[Plan], users: set[str]) -> tuple[list[Hyperplane]
     return [], None
 
 
-def _is_axis(time: Hyperplane, axis: Axis, users: set[str]) -> bool:
+def _is_axis(time: Hyperplane, axis: Axis, users: Sequence[ScopStatement]) -> bool:
     """Whether a host loop runs through the iterations of the axis, for all users."""
-    rows = [time.get(name) for name in users]
-    return all(row is not None and row[axis.dimension] == axis.step and _is_unit(row) for row in rows)
+    if not all({s.name, *s.origins} & time.keys() for s in users):
+        return False
+    rows = [row_of(time, s) for s in users]
+    return all(row[axis.dimension] == axis.step and _is_unit(row) for row in rows)
 
 
 def _is_unit(row: Row) -> bool:

@@ -6,14 +6,29 @@ both for each row, so that ``s`` can be a variable of the row's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import islpy as isl
 
 from polyloom.scop.model import ScopStatement
 from polyloom.scop.schedule.expansion import Expansion
-from polyloom.scop.schedule.hyperplanes import Edge, parallel_planes
-from polyloom.scop.schedule.plan import Block, Hyperplane, Leaf, Plan, Sequential, score, statements_of
+from polyloom.scop.schedule.hyperplanes import Edge, edge, parallel_planes
+from polyloom.scop.schedule.plan import (
+    Block,
+    Hyperplane,
+    Leaf,
+    Plan,
+    Row,
+    Sequential,
+    row_of,
+    score,
+    statements_of,
+)
 from polyloom.scop.schedule.scheduling import arrange, inner_edges
 from polyloom.scop.schedule.statement_groups import Patterns
+
+_DIM = isl.dim_type
 
 
 def gathered(
@@ -30,6 +45,53 @@ def gathered(
         copies = frozenset(name for name, _ in expansion.copies)
         result = _joined(result, expansion.name, copies, edges, patterns, around)
     return tuple(_neighbours(result, edges, patterns, around))
+
+
+def with_users_inside(
+    plans: tuple[Plan, ...],
+    statements: Sequence[ScopStatement],
+    expansions: Sequence[Expansion],
+    edges: Sequence[Edge],
+    patterns: Patterns,
+) -> tuple[Plan, ...]:
+    """Return the plans with users of an expanded array in the host loop that writes it, if that is no worse.
+
+    Behind the loop they would need the elements of all its steps at once.
+    """
+    kept = tuple(_before_the_next_step(plans, statements, expansions))
+    if not kept:
+        return plans
+    edges = (*edges, *kept)
+    made = gathered(arrange(statements, edges, patterns), expansions, edges, patterns)
+    return made if score(made) <= score(plans) else plans
+
+
+def _before_the_next_step(
+    plans: Sequence[Plan], statements: Sequence[ScopStatement], expansions: Sequence[Expansion]
+) -> Iterator[Edge]:
+    """Yield edges from the users of an expanded array to what writes it in later steps of a host loop."""
+    by_name = {s.name: s for s in statements}
+    for loop in (p for p in plans if isinstance(p, Sequential)):
+        inside = {s.origins[-1] if s.origins else s.name: row_of(loop.time, s) for s in statements_of(loop)}
+        for array in {expansion.name for expansion in expansions}:
+            outside = [
+                s for s in statements if s.name not in inside and any(r.array == array for r in s.reads)
+            ]
+            writers = [(by_name[n], row) for n, row in inside.items() if by_name[n].target.array == array]
+            for (writer, row), user in product(writers, outside):
+                relation = _in_a_later_step(user, writer, row)
+                if relation is not None and not relation.is_empty():
+                    yield edge(user.name, writer.name, array, True, False, relation)
+
+
+def _in_a_later_step(user: ScopStatement, writer: ScopStatement, row: Row) -> isl.Map | None:
+    """Return pairs of instances, the second in a later step; None where the steps are not of one loop."""
+    if user.loops != writer.loops or sum(map(abs, row)) != 1:
+        return None
+    loop = next(k for k, coefficient in enumerate(row) if coefficient)
+    pairs = isl.Map.from_domain_and_range(user.domain, writer.domain)
+    order = (_DIM.in_, loop, _DIM.out, loop) if row[loop] > 0 else (_DIM.out, loop, _DIM.in_, loop)
+    return pairs.order_lt(*order)
 
 
 def _neighbours(
@@ -112,9 +174,9 @@ def _sunk(
 def _leaving(edges: Sequence[Edge]) -> dict[str, list[Edge]]:
     """Return the edges by the statement that they leave, without those that may be reversed."""
     result: dict[str, list[Edge]] = {}
-    for edge in edges:
-        if not edge.relaxed:
-            result.setdefault(edge.source, []).append(edge)
+    for one in edges:
+        if not one.relaxed:
+            result.setdefault(one.source, []).append(one)
     return result
 
 

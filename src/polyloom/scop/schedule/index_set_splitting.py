@@ -24,17 +24,23 @@ _SIGNS: tuple[_Sign, ...] = (lambda f: f.neg().pos_set(), lambda f: f.zero_set()
 
 
 def split(
-    statement: ScopStatement, edges: Sequence[Edge], names: Names
+    statements: Sequence[ScopStatement], edges: Sequence[Edge], names: Names
 ) -> tuple[list[ScopStatement], list[Edge]] | None:
-    """Return the pieces and the edges between them; None where subscripts give no place to split."""
-    differences = _differences(statement)
-    if not differences or 3 ** len(differences) > MAXIMUM_PIECES:
+    """Return the pieces and the edges between them; None where subscripts give no place to split.
+
+    Several statements are split alike. None where they do not stand in the same loops.
+    """
+    if any(s.loops != statements[0].loops for s in statements):
+        return None
+    differences = _differences(statements)
+    if not differences or 3 ** len(differences) * len(statements) > MAXIMUM_PIECES:
         return None
     pieces = [
-        piece(statement, domain, names.of((statement.name, k), f"{statement.name}_{k}"))
-        for k, domain in enumerate(_parts(statement, differences), 1)
+        piece(s, domain, names.of((s.name, k), f"{s.name}_{k}"))
+        for s in statements
+        for k, domain in enumerate(_parts(s, differences), 1)
     ]
-    if len(pieces) < 2:
+    if len(pieces) < 2 * len(statements):
         return None
     return pieces, list(edges_between(pieces, edges))
 
@@ -109,28 +115,33 @@ def edges_between(pieces: Sequence[ScopStatement], edges: Iterable[Edge]) -> Ite
                 yield edge(a.name, b.name, old.array, old.anti, old.relaxed, relation)
 
 
-def _differences(statement: ScopStatement) -> list[isl.PwAff]:
+def _differences(statements: Sequence[ScopStatement]) -> list[isl.PwAff]:
     """Return read subscript minus written subscript, where it depends on the iterators."""
-    written = subscripts(statement, statement.target)
     result: list[isl.PwAff] = []
-    for read in statement.reads:
-        if read.array != statement.target.array:
-            continue
-        places = subscripts(statement, read)
-        for a, b in zip(places, written, strict=True) if places and written else ():
-            difference = isl.PwAff.from_aff(a).sub(isl.PwAff.from_aff(b))
-            varies = difference.involves_dims(_DIM.in_, 0, difference.dim(_DIM.in_))
-            known = any(difference.plain_is_equal(o) for o in result)
-            if varies and not known:
-                result.append(difference)
+    for reading, writing in product(statements, repeat=2):
+        array = writing.target.array
+        written = _functions(writing, writing.target)
+        for read in (r for r in reading.reads if r.array == array):
+            places = _functions(reading, read)
+            for a, b in zip(places, written, strict=True) if places and written else ():
+                difference = a.sub(b)
+                varies = difference.involves_dims(_DIM.in_, 0, difference.dim(_DIM.in_))
+                known = any(difference.plain_is_equal(o) for o in result)
+                if varies and not known:
+                    result.append(difference)
     return result
+
+
+def _functions(statement: ScopStatement, access: ScopAccess) -> list[isl.PwAff]:
+    """Return the subscripts of an access as functions of the iterators, whichever statement they are of."""
+    return [isl.PwAff.from_aff(f).reset_tuple_id(_DIM.in_) for f in subscripts(statement, access)]
 
 
 def _parts(statement: ScopStatement, differences: Sequence[isl.PwAff]) -> Iterator[isl.Set]:
     for signs in product(_SIGNS, repeat=len(differences)):
         domain = statement.domain
         for sign, difference in zip(signs, differences, strict=True):
-            domain = domain.intersect(sign(difference))
+            domain = domain.intersect(sign(difference).set_tuple_name(statement.name))
         if not domain.is_empty():
             yield domain.coalesce()
 

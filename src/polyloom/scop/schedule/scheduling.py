@@ -90,10 +90,8 @@ def by_snapshot(statement: ScopStatement, edge: Edge, around: int) -> bool:
 
 
 def _divided(statements: Statements, edges: Sequence[Edge], patterns: Patterns) -> tuple[Plan, ...] | None:
-    """Return the plans of the statement in pieces, where the pieces are all parallel."""
-    if len(statements) > 1:
-        return None
-    found = split(statements[0], edges, patterns.names)
+    """Return the plans of the statements in pieces, where the pieces are all parallel."""
+    found = split(statements, edges, patterns.names)
     if found is None:
         return None
     plans = arrange(*found, patterns)
