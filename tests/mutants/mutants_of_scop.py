@@ -201,8 +201,26 @@ MUTANTS = [
         Probe("c_probes.evaluated", ("split_at_diagonal",)),
     ),
     Mutant(
+        "scop/schedule/scheduling",
+        "found = split(statements, edges, patterns.names)",
+        "found = split(statements, edges, patterns.names) if len(statements) == 1 else None",
+        Probe("scop_probes.split_alike"),
+    ),
+    Mutant(
+        "scop/schedule/grouping",
+        "return pairs.order_lt(*order)",
+        "return pairs.order_gt(*order)",
+        Probe("scop_probes.split_alike"),
+    ),
+    Mutant(
+        "scop/dependence/nesting",
+        "return bool(inside) and loop < loops",
+        "return False",
+        Probe("c_probes.evaluated", ("changed_at_one",)),
+    ),
+    Mutant(
         "scop/lowering/scans",
-        "if not moving.is_zero() and moving.is_pos() != (direction(scop, statement, k) > 0):",
+        "if first is not None and first[1].is_pos() != (direction(scop, statement, first[0]) > 0):",
         "if False:",
         Probe("c_probes.evaluated", ("running_down",)),
     ),

@@ -502,3 +502,7 @@ void two_branches(int n, unsigned x[n], unsigned w[n], unsigned y[n]) {
     if (y[i] <= x[i]) y[i] += w[i] + 1;
   }
 }
+
+void changed_at_one(int n, int x[n][n], int y[n]) {
+  for (int i = 0; i < n; i++) { int t = x[i][0]; if (i == 1) x[1][0] = 5; y[i] = t; }
+}

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import c_probes
 import pytest
-from forms import read
+from forms import KERNELS, read
 
-from polyloom.ir.host import Copy
+from polyloom.ir.host import Copy, Loop, Role
 from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.schedule.loop_verdicts import Verdict
 from polyloom.scop.transform import host_program
@@ -46,3 +46,13 @@ def copies_are_made() -> None:
     """A statement that runs in parallel, and writes what it reads elsewhere, reads a copy."""
     body = host_program(read(c_probes.functions()["shifted_up"])).program.body
     assert any(isinstance(node, Copy) for node in body)
+
+
+def split_alike() -> None:
+    """Two statements under one condition are split alike, inside one host loop: what it is needs no step."""
+    program = host_program(read((KERNELS / "paths_with_successors.c").read_text())).program
+    (loop,) = program.body
+    assert isinstance(loop, Loop)
+    assert not any(isinstance(node, Loop) for node in loop.body)
+    (condition,) = (b for b in program.buffers if b.role is Role.LOCAL)
+    assert len(condition.shape) == 2
