@@ -23,6 +23,13 @@ FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-fno-math-errno", "-fno-trapping-math", 
 PROCESSORS = (("-march=native", "-mno-avx512fp16"), ("-march=native",), ("-mcpu=native",), ())
 """Tried in this order: gcc 12 writes a masked ``vmovsh`` for AVX512-FP16, which assemblers refuse."""
 
+LARGE = 60_000
+"""Characters of a file from which its build takes gcc seconds."""
+LIMITED = ("--param=max-completely-peeled-insns=32",)
+"""For large files, where a compiler takes it: what pays to be written out is so already, and gcc takes a
+quarter of its time to write out rests of loops, too. Small files are left to gcc, whose code of
+short loops is a few hundredths faster for it."""
+
 SECONDS = 600.0
 """How long a compiler may take for one file."""
 
@@ -46,6 +53,7 @@ class Unit:
 class Builder:
     """A compiler with its flags for this processor; ``seconds``: that it may take for each file.
 
+    ``limits``: flags for large files, which bound what the compiler spends on them.
     What it builds is kept. Errors of all its methods: ``native-build``, ``file-unwritable``.
     """
 
@@ -53,6 +61,7 @@ class Builder:
     flags: tuple[str, ...]
     headers: tuple[tuple[str, str], ...] = ()
     seconds: float = SECONDS
+    limits: tuple[str, ...] = ()
 
     def shared(self, files: Sequence[str], objects: Objects) -> Path:
         """Return a shared object of C files; ``objects``: that of each, where there are several."""
@@ -60,7 +69,8 @@ class Builder:
         def build() -> bytes:
             with self._work(files if len(files) == 1 else ()) as work:
                 sources = ["unit.c"] if len(files) == 1 else list(map(str, objects.all(files)))
-                self._run((*self.flags, "-shared", *sources, "-o", "whole.so", "-lm", "-pthread"), work)
+                flags = self.flags_for(files[0]) if len(files) == 1 else self.flags
+                self._run((*flags, "-shared", *sources, "-o", "whole.so", "-lm", "-pthread"), work)
                 return (work / "whole.so").read_bytes()
 
         return kept(object_folder(), f"{self._key(files)}.so", build)
@@ -70,14 +80,18 @@ class Builder:
 
         def build() -> bytes:
             with self._work([file]) as work:
-                self._run((*self.flags, "-c", "unit.c", "-o", "unit.o"), work)
+                self._run((*self.flags_for(file), "-c", "unit.c", "-o", "unit.o"), work)
                 return (work / "unit.o").read_bytes()
 
         return kept(object_folder(), f"{self._key([file])}.o", build)
 
+    def flags_for(self, file: str) -> tuple[str, ...]:
+        """Return the flags with which a file is built."""
+        return (*self.flags, *self.limits) if len(file) >= LARGE else self.flags
+
     def _key(self, files: Sequence[str]) -> str:
         headers = (text for pair in self.headers for text in pair)
-        return _digest([*identity(self.compiler), *self.flags, *files, *headers])
+        return _digest([*identity(self.compiler), *self.flags, *self.limits, *files, *headers])
 
     @contextmanager
     def _work(self, files: Sequence[str]) -> Iterator[Path]:
@@ -123,7 +137,7 @@ def builder_of(
 ) -> Builder:
     """Return a compiler with all flags. Errors: ``native-build``."""
     every = (*compiler.flags, *FLAGS, *_processor_options(compiler), *flags)
-    return Builder(compiler, every, headers, seconds)
+    return Builder(compiler, every, headers, seconds=seconds, limits=_limits(compiler))
 
 
 def shared_object(unit: Unit, compiler: CCompiler, *, workers: int = 1) -> Path:
@@ -192,24 +206,36 @@ def works(compiler: CCompiler) -> bool:
 @cache
 def _processor_options(compiler: CCompiler) -> tuple[str, ...]:
     """Return the flags for this very processor that a compiler takes; kept like objects."""
-    key = _digest([*identity(compiler), "options"])
-    probe = "int f(int a) { return a; }\n"
+    return _kept_words(compiler, "options", PROCESSORS)
+
+
+@cache
+def _limits(compiler: CCompiler) -> tuple[str, ...]:
+    """Return the flags for large files that a compiler takes; kept like objects."""
+    return _kept_words(compiler, "limits", (LIMITED, ()))
+
+
+def _kept_words(compiler: CCompiler, name: str, choices: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the first of several choices of flags that a compiler takes; kept under a name."""
+    key = _digest([*identity(compiler), name, *(word for words in choices for word in words)])
 
     def found() -> bytes:
-        for options in PROCESSORS:
-            with work_folder() as work:
-                (work / "probe.c").write_text(probe, encoding="utf-8")
-                words = (*compiler.flags, *FLAGS, *options, "-Werror", "-c", "probe.c", "-o", "probe.o")
-                try:
-                    _run(compiler, words, work)
-                except PolyloomError:
-                    continue
-            return " ".join(options).encode() + b"\n"
-        return b"\n"
+        taken = next((words for words in choices if _takes(compiler, words)), ())
+        return " ".join(taken).encode() + b"\n"
 
-    return tuple(
-        kept(object_folder(), f"{key}.options", found).read_bytes().partition(b"\n")[0].decode().split()
-    )
+    kept_line = kept(object_folder(), f"{key}.options", found).read_bytes().partition(b"\n")[0]
+    return tuple(kept_line.decode().split())
+
+
+def _takes(compiler: CCompiler, options: Sequence[str]) -> bool:
+    with work_folder() as work:
+        (work / "probe.c").write_text("int f(int a) { return a; }\n", encoding="utf-8")
+        words = (*compiler.flags, *FLAGS, *options, "-Werror", "-c", "probe.c", "-o", "probe.o")
+        try:
+            _run(compiler, words, work)
+        except PolyloomError:
+            return False
+    return True
 
 
 @cache
