@@ -12,7 +12,7 @@ from polyloom.polyhedra.bounds import (
     extent_between,
     is_dense_box,
 )
-from polyloom.polyhedra.effort import at_most
+from polyloom.polyhedra.effort import at_most, spent
 from polyloom.polyhedra.text.points import sample_of
 
 FOUR = isl.Set(
@@ -26,11 +26,33 @@ def test_dimensions_do_not_multiply_the_pieces_of_each_other() -> None:
     low, high = elementwise_minimum(FOUR), elementwise_maximum(FOUR)
     with at_most(20_000):
         box = box_between(low, high)
-    with at_most(50_000):
+    pairs = low.n_basic_set() * high.n_basic_set()
+    with at_most(50_000 + 1_000 * pairs):
         size = extent_between(low, high)
     assert box.is_equal(FOUR)
     assert is_dense_box(FOUR, low, high)
     assert size.params().is_equal(FOUR.params())
+
+
+def test_a_size_is_found_without_the_remainders_of_both_ends() -> None:
+    """Rows by their remainder, columns in tiles that do not divide: the ends have both, the size none."""
+    points = isl.Set(
+        "[x, y] -> { S[h, w] : exists t : w - 18 <= 19t <= w and y = h + 112t"
+        " and 0 <= h, w < 112 and 0 <= x < 64 }"
+    )
+    low, high = elementwise_minimum(points), elementwise_maximum(points)
+    with at_most(10_000):
+        size = extent_between(low, high)
+    wanted = "{ S[1, 19] : 0 <= y < 560; S[1, 17] : 560 <= y < 672 }"
+    assert size.is_equal(isl.Set(f"[x, y] -> {wanted}").intersect_params(points.params()))
+
+
+def test_pairs_of_pieces_are_counted() -> None:
+    low, high = elementwise_minimum(FOUR), elementwise_maximum(FOUR)
+    with at_most(10**9):
+        before = spent()
+        extent_between(low, high)
+        assert spent() - before > 1_000 * (low.n_basic_set() * high.n_basic_set() - 1) > 0
 
 
 @pytest.mark.parametrize(

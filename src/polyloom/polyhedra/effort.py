@@ -185,11 +185,12 @@ def _exhausted() -> bool:
     return False
 
 
-def _charge(operations: int) -> None:
-    """Let the open scopes end so many operations earlier, as if isl had done them again."""
+def charge(operations: int) -> None:
+    """Let the open scopes end so many operations earlier, as if isl had done them."""
     _Limits.charged += operations
     _Limits.stack = tuple(max(1, limit - operations) for limit in _Limits.stack)
-    isl.DEFAULT_CONTEXT.set_max_operations(_Limits.stack[-1])
+    if _Limits.stack:
+        isl.DEFAULT_CONTEXT.set_max_operations(_Limits.stack[-1])
 
 
 class _Answers:
@@ -230,14 +231,14 @@ def remembered(function: Callable[_P, _T]) -> Callable[_P, _T]:
         question = (function, _key(arguments), _key(named))
         known = _Answers.known.get(question)
         if known is not None:
-            _charge(known[0])
+            charge(known[0])
             return known[1]  # type: ignore[return-value]
         counting, before = _Limits.counting, spent()
         answer = function(*arguments, **named)
         if len(_Answers.known) >= MOST_ANSWERS:
             _Answers.known.clear()
         operations = spent() - before
-        _charge(counting - _Limits.counting)
+        charge(counting - _Limits.counting)
         _Answers.known[question] = operations, answer
         return answer
 
