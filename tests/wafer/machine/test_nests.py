@@ -76,6 +76,12 @@ def test_an_access_that_is_whole_on_the_nest_only() -> None:
         ("{ index[i] -> y[2i + 1] : 0 <= i < 4 }", True),
         ("[n] -> { index[i] -> y[i + floor(n/2)] : 0 <= i < 4 }", True),
         ("{ index[i] -> y[j] : 2j = i and 0 <= i < 8 }", True),
+        (
+            "[p, q] -> { index[i, j] -> y[a, b] : 0 <= p < 4 and 12b = -2q + i + 12j - a and"
+            " (-2q + i - a) mod 24 = 0 and 0 <= q <= 143 and 0 <= j <= 28 and a >= -22 + i and a >= 0"
+            " and -72 - 2q + i + 12j <= a <= -2q + i + 12j and a <= 6 and a <= i }",
+            True,
+        ),
         ("{ index[i] -> y[floor(i/2)] : 0 <= i < 8 }", False),
         ("{ index[i] -> y[i] : 0 <= i < 4; index[i] -> y[i + 3] : 4 <= i < 8 }", False),
     ],

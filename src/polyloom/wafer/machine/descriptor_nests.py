@@ -79,7 +79,14 @@ def jointly_coalesced(
 
 
 def linear_function(relation: isl.Map) -> isl.MultiAff | None:
-    """Return a relation as one linear function; None where it is piecewise or not linear."""
+    """Return a relation as one linear function; None where it is piecewise or not linear.
+
+    Where a remainder is linear on the domain, isl may see it once constraints that others imply are gone.
+    """
+    return _as_linear(relation) or _as_linear(relation.remove_redundancies())
+
+
+def _as_linear(relation: isl.Map) -> isl.MultiAff | None:
     function = relation.as_pw_multi_aff().coalesce()
     if function.n_piece() > 1:
         function = relation.coalesce().as_pw_multi_aff()
