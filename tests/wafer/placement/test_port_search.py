@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from polyloom import read_program
-from polyloom.diagnostics import Source
+from polyloom.diagnostics import Source, Unsupported, error
 from polyloom.ir.host import Index
 from polyloom.ir.program import Program
 from polyloom.wafer.mapping.grid import Grid, Side
@@ -106,16 +106,24 @@ def test_what_made_a_plan_slower_is_not_tried_again(times: float, tries: int) ->
     assert sum("trigger" in text for text in tried) == tries
 
 
-def test_nor_on_a_second_layout_with_the_same_on_each_axis() -> None:
+def test_of_layouts_with_the_same_on_each_axis_the_best_is_refined() -> None:
     def cycles(text: str) -> float:
         return 1000.0 + 5 * ("i//4" in text) + 20 * ("trigger" in text)
 
     estimates = (LayoutEstimate(100, (), 16), LayoutEstimate(101, (), 16))
     _, tried = refined(cycles, estimates)
-    assert sum("trigger" in text for text in tried) == 1
+    assert sum("i//4" in text for text in tried) == 1
     turned = [_places(2), (Place(_places(4)[0].y, _places(4)[0].x),)]
     _, tried = refined(cycles, estimates, turned)
-    assert sum("trigger" in text for text in tried) == 2
+    assert sum("i//4" in text for text in tried) > 1
+
+
+@pytest.mark.parametrize(("otherwise", "tries"), [(None, 1), (249, 1), (251, 0)])
+def test_other_drivers_are_not_tried_where_they_are_estimated_far_slower(
+    otherwise: float | None, tries: int
+) -> None:
+    _, tried = refined(lambda text: 1000.0, (LayoutEstimate(100, (), 16, otherwise=otherwise),))
+    assert sum("trigger" in text for text in tried) == tries
 
 
 def test_a_port_whose_traffic_takes_longer_than_the_plan_is_not_tried() -> None:
@@ -127,5 +135,33 @@ def test_a_port_whose_traffic_takes_longer_than_the_plan_is_not_tried() -> None:
 @pytest.mark.parametrize(("second", "varied"), [(1100, True), (1200, False)])
 def test_ports_of_a_second_layout_are_varied_where_it_is_about_as_good(second: int, varied: bool) -> None:
     estimates = (LayoutEstimate(100, (), 16), LayoutEstimate(101, (), 16))
-    _, tried = refined(lambda text: second if "i//4" in text else 1000.0, estimates)
+    turned = [_places(2), (Place(_places(4)[0].y, _places(4)[0].x),)]
+    _, tried = refined(lambda text: second if "i//4" in text else 1000.0, estimates, turned)
     assert (sum("i//4" in text for text in tried) > 1) == varied
+
+
+TOO_HARD = Unsupported(error("placement-effort", "too hard"))
+
+
+@pytest.mark.parametrize(
+    ("digits", "estimate", "effort"), [(0, 130, 2), (1, 130, 1), (0, 140, 1), (1, 99, 1)], ids=str
+)
+def test_a_layout_that_was_too_hard_is_tried_again_beside_the_best_ones_estimate(
+    digits: int, estimate: float, effort: int
+) -> None:
+    """The best that was compiled takes 90 where 100 were estimated: both are compared with estimates."""
+    shared = (Tile(Index.unit(0, 2), 0, 7, 4), Tile(Index.unit(1, 2), 0, 11, 6))
+    hard = (Place(Coordinate(shared), Coordinate(())),) if digits else _places(4)
+    efforts: list[int] = []
+
+    def price(program: Program, wanted: Sequence[Wanted]) -> list[Candidate]:
+        (one,) = wanted
+        if "//4" in one.text:
+            efforts.append(one.effort)
+            return [Candidate(one.text, float("inf"), TOO_HARD, one.placement)]
+        return [Candidate(one.text, 90, None, one.placement)]
+
+    estimates = (LayoutEstimate(100, (), 16), LayoutEstimate(estimate, (), 16))
+    ranked = [Ranked(Layout(), w, e) for w, e in zip((_places(2), hard), estimates, strict=True)]
+    compare(PROBLEM, ranked, Pricers(1, price), SearchOptions(least=9))
+    assert max(efforts) == effort

@@ -7,7 +7,7 @@ passes: a candidate that they refuse is dropped.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, zip_longest
@@ -174,11 +174,13 @@ def compare(
     plans += _retry_hard(search, found)
     if all(candidate.refusal is not None for _, candidate in plans):
         plans += _legal_ports(search, [plan for plan, candidate in plans if not _was_too_hard(candidate)])
-    best = sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles)
-    lost: defaultdict[object, set[Change]] = defaultdict(set)
-    for plan, candidate in best[: options.refined]:
-        if candidate.cycles <= _CLOSE * best[0][1].cycles:
-            _refine(search, plan, candidate, lost[plan.directions])
+    best: dict[object, tuple[Plan, Candidate]] = {}
+    for plan, candidate in sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles):
+        best.setdefault(plan.directions, (plan, candidate))
+    found_best = [*best.values()][: options.refined]
+    for plan, candidate in found_best:
+        if candidate.cycles <= _CLOSE * found_best[0][1].cycles:
+            _refine(search, plan, candidate)
     return tuple(search.seen.values())
 
 
@@ -220,7 +222,12 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
 def _plan_of(search: _Search, ranked: Ranked) -> Plan:
     """Return a layout with default ports."""
     rectangle = rectangle_of(search.problem, ranked.places)
-    return first_plan(search.problem, rectangle, ranked.places, ranked.estimate.waits)
+    plan = first_plan(search.problem, rectangle, ranked.places, ranked.estimate.waits)
+    return replace(plan, drivers_settled=(ranked.estimate.otherwise or 0) > _SETTLED * ranked.estimate.cycles)
+
+
+_SETTLED = 2.5
+"""Times the estimated cycles, from which on other drivers are not compiled: they took 1.5 times as many."""
 
 
 def _next(left: Sequence[Ranked], *, simple: bool) -> Ranked:
@@ -243,23 +250,45 @@ def _varied(ranked: Sequence[Ranked]) -> Iterator[Ranked]:
 def _retry_hard(
     search: _Search, tried: Iterable[tuple[Ranked, tuple[Plan, Candidate]]]
 ) -> Iterator[tuple[Plan, Candidate]]:
-    """Try layouts again, with more effort, that were too hard and look better than the best that was not.
+    """Try layouts again, with more effort, that were too hard and may be better than the best that was not.
 
-    The simplest first: it may be better than what the others could be.
+    With much more where their estimates are below its cycles. With some more where they are not far above its
+    own estimate, and no more classes share an axis: such a layout can be compiled. The simplest first: it may
+    be better than what the others could be.
     """
-    best = float("inf")
-    hard: list[tuple[int, float, Plan]] = []
+    best, hard = _Best(), list[tuple[int, float, Plan]]()
     for ranked, (plan, candidate) in tried:
-        best = min(best, candidate.cycles)
+        best = best.or_better(candidate, ranked.digits, ranked.estimate.cycles)
         if _was_too_hard(candidate):
             hard.append((ranked.digits, ranked.estimate.cycles, plan))
     retried = sorted(hard, key=lambda entry: entry[:2])[: search.options.retried]
-    search.coming((plan for _, expected, plan in retried if expected < best), _MORE)
-    for _, expected, plan in retried:
-        if expected < best:
-            again = search.tried(plan, _MORE, again=True)
-            best = min(best, again.cycles)
+    cutoff = search.options.cutoff
+    search.coming((plan for _, expected, plan in retried if expected < best.cycles), _MORE)
+    for digits, expected, plan in retried:
+        effort = best.effort_for(digits, expected, cutoff)
+        if effort > 1:
+            again = search.tried(plan, effort, again=True)
+            best = best.or_better(again, digits, expected)
             yield plan, again
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best layout that was compiled: its cycles, its estimate, and how many classes share an axis."""
+
+    cycles: float = float("inf")
+    estimate: float = float("inf")
+    digits: int = 0
+
+    def or_better(self, candidate: Candidate, digits: int, estimate: float) -> _Best:
+        """Return this one, or a candidate that takes fewer cycles."""
+        return _Best(candidate.cycles, estimate, digits) if candidate.cycles < self.cycles else self
+
+    def effort_for(self, digits: int, estimate: float, cutoff: float) -> int:
+        """Return how much effort a layout is worth that was too hard: 1 for none."""
+        if estimate < self.cycles:
+            return _MORE
+        return _SOME_MORE if digits <= self.digits and estimate < cutoff * self.estimate else 1
 
 
 def _legal_ports(search: _Search, plans: Sequence[Plan]) -> list[tuple[Plan, Candidate]]:
@@ -277,12 +306,13 @@ _CLOSE = 1.15
 """Of the best layout's cycles, those of another one whose ports are varied, too: they save at most that."""
 
 
-def _refine(search: _Search, plan: Plan, candidate: Candidate, lost: set[Change]) -> None:
+def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
     """Change one thing at a time and go on from what is cheapest, until nothing is cheaper by much.
 
-    ``lost``: what made a plan slower. It is not tried again on those that follow, nor is a port whose traffic
-    alone takes longer than the plan does.
+    What made a plan slower is not tried again on those that follow, nor is a port whose traffic alone takes
+    longer than the plan does.
     """
+    lost: set[Change] = set()
     while True:
         best: tuple[float, Plan | None] = (_WORTH * candidate.cycles, None)
         changes = dict(_worth_trying(search.problem, plan, candidate, lost))
@@ -323,7 +353,7 @@ _TOO_HARD = "placement-effort"
 _EFFORT = 700_000
 """Operations of isl for one candidate and statement, about a seventh of a second; most take a third."""
 
-_MORE = 6
+_SOME_MORE, _MORE = 2, 6
 """Times the effort, for layouts that are worth it."""
 
 

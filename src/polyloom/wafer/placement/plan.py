@@ -54,7 +54,7 @@ class Problem:
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """``places``: of the statements, as far as they are understood; ``inputs``: in the order of the map;
-    ``waits``: statements that no stream drives.
+    ``waits``: statements that no stream drives; ``drivers_settled``: the others are estimated far slower.
     """
 
     grid: Grid
@@ -62,6 +62,7 @@ class Plan:
     inputs: tuple[tuple[str, Port], ...]
     outputs: tuple[tuple[str, Port], ...]
     waits: tuple[str, ...] = ()
+    drivers_settled: bool = False
 
     @property
     def directions(self) -> tuple[tuple[Index, ...], ...]:
@@ -140,7 +141,7 @@ def distinct_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
     From which of two opposite sides a stream comes changes nothing, nor in which order results leave; nor
     where in an order those dimensions stand of which a line has one index only.
     """
-    if problem.chooses_triggers:
+    if problem.chooses_triggers and not plan.drivers_settled:
         yield replace(plan, waits=() if plan.waits else _may_wait(problem))
     yield from _swapped(problem, plan)
     if problem.chooses_inputs:

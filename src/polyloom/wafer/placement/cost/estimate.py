@@ -7,7 +7,7 @@ arrive, what is sent and the memory. The compiled code of the best few is priced
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from polyloom.ir.host import Buffer, View
@@ -29,13 +29,15 @@ from polyloom.wafer.placement.cost.results import Reader, move_cycles, result_cy
 class LayoutEstimate:
     """``memory``: the local arrays of a PE in bytes, by tensor; ``pes``: size of the rectangle.
 
-    ``waits``: the statements whose streams are best stored first.
+    ``waits``: the statements whose streams are best stored first; ``otherwise``: the cycles with the other
+    choice, where there is one and it fits in memory.
     """
 
     cycles: float
     memory: tuple[tuple[str, int], ...]
     pes: int
     waits: tuple[str, ...] = ()
+    otherwise: float | None = None
 
     @property
     def bytes(self) -> int:
@@ -122,7 +124,9 @@ class LayoutEstimator:
             there = Reader(statements[reader], access, places[reader], parts[reader].box)
             results += move_cycles(statements[writer], places[writer], parts[writer].box, there, self.machine)
         estimates = [self._estimate(places, parts, chosen, results) for chosen in dict.fromkeys(((), waits))]
-        return min(estimates, key=lambda each: (each.bytes > self.machine.memory_bytes, each.cycles))
+        memory = self.machine.memory_bytes
+        best, *other = sorted(estimates, key=lambda each: (each.bytes > memory, each.cycles))
+        return replace(best, otherwise=next((each.cycles for each in other if each.bytes <= memory), None))
 
     def _part(self, number: int, place: Place) -> _Part:
         if (number, place) not in self._parts:
