@@ -35,6 +35,7 @@ from polyloom.mdh.lowering.team_loops import for_a_team
 from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.lowering.time_tiles.choose import in_tiles, with_time_tiles
 from polyloom.mdh.lowering.time_tiles.wavefronts import with_wavefronts
+from polyloom.mdh.native.alike_loops import final_with_forms
 from polyloom.mdh.native.device import NativeDevice
 from polyloom.mdh.native.entry import Entry, built
 from polyloom.mdh.native.local_memory import Span, shared_places, spans_of
@@ -224,13 +225,13 @@ class NativeExecutable:
         special = replace(special, buffers=tuple(marked))
         each = tuple(node for node in special.body if all(node is not other for other in before))
         schedules, model = self.schedules, self.device.model
-        function = function_of(replace(special, body=each), schedules, model, marked=timed)
-        load = function_of(replace(special, body=tuple(before)), schedules, model)
+        function = tree_of(replace(special, body=each), schedules, model, marked=timed)
+        load = tree_of(replace(special, body=tuple(before)), schedules, model)
         split = packed(function, load, constants)
         with ThreadPoolExecutor(2) as beside:  # nobody waits for the compiler of another one
             loading = beside.submit(self._loading, split.load)
             memory = beside.submit(_local_memory, special, split, before, alike(each, fills, special))
-            entry = built(split.function, self.device.compiler, self.device.threads)
+            entry = built(final_with_forms(split.function), self.device.compiler, self.device.threads)
         shapes = {b.name: shape_of(b, {}) for b in special.buffers}
         prepared = Prepared(
             entry=entry,
@@ -247,7 +248,8 @@ class NativeExecutable:
     def _loading(self, load: Function) -> Loading:
         if not load.body:
             return Loading(None, frozenset())
-        entry = built(replace(load, name=f"{load.name}_load"), self.device.compiler, self.device.threads)
+        named = replace(final(load), name=f"{load.name}_load")
+        entry = built(named, self.device.compiler, self.device.threads)
         views = {r.name: r.parameter for r in load.reshaped}
         used = {views.get(name, name) for name in arrays_used(load.body)}
         return Loading(entry, frozenset(used & self.constants))

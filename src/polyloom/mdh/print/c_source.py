@@ -17,7 +17,7 @@ Not in the papers: the tree, and its C.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
@@ -44,6 +44,7 @@ from polyloom.mdh.tree.nodes import (
     Code,
     Compute,
     For,
+    Form,
     Function,
     If,
     Kind,
@@ -55,7 +56,7 @@ from polyloom.mdh.tree.nodes import (
 )
 from polyloom.mdh.tree.rewrite import arrays_used, declared_in, integers_used, loads_of, walk
 from polyloom.mdh.tree.trips import is_parallel, nested_groups, trip_count
-from polyloom.polyhedra.loops.tree import Name, Number, product_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of
 
 WIDEST = 110
 """Characters of a line."""
@@ -306,6 +307,27 @@ def _all_names(function: Function) -> Iterator[str]:
     yield from declared_in(function.body)
 
 
+@dataclass(frozen=True)
+class _Called:
+    """A call of a part: ``given`` as texts; then integers and arrays of the program, by their names there."""
+
+    name: str
+    given: tuple[str, ...]
+    integers: tuple[str, ...]
+    arrays: tuple[str, ...]
+
+    def with_names(self, names: Mapping[str, str]) -> _Called:
+        """Return the same call with other integers and arrays."""
+        integers, arrays = (tuple(names.get(n, n) for n in given) for given in (self.integers, self.arrays))
+        return replace(self, integers=integers, arrays=arrays)
+
+    def text(self, scope: Scope) -> str:
+        """Return it in C."""
+        integers = (scope.integer(Name(n)) for n in self.integers)
+        arrays = (scope.variable(n).text for n in self.arrays)
+        return f"{self.name}({', '.join((*self.given, *integers, *arrays))})"
+
+
 @dataclass(kw_only=True)
 class _Entry:
     """Prints what every thread runs, and collects the parts that it calls."""
@@ -317,6 +339,8 @@ class _Entry:
     """The names of parts by their texts without names; None: every part is a function of its own."""
     around: Around = field(default_factory=Around)
     reader: Reader | None = None
+    forms: dict[int, tuple[Form, _Called]] = field(default_factory=dict)
+    """The first loop of each form, and how what it became is called."""
     parts: list[CFunction] = field(default_factory=list)
     unread: list[CFunction] = field(default_factory=list)
     """Parts of a file that has not been read."""
@@ -411,7 +435,7 @@ class _Entry:
         for piece in _in_pieces(code):
             inside = scope.apart()
             lines = list(block_lines(piece, inside))
-            calls.append(f"{self._part(lines, inside, scope)};")
+            calls.append(f"{self._part(lines, inside, scope).text(scope)};")
         if len(calls) == 1:
             yield from ("if (me == 0)", f"    {calls[0]}")
         else:
@@ -421,6 +445,12 @@ class _Entry:
         """Yield a parallel loop, with those right inside it, shared out."""
         inside, loops = scope.apart(), nested_groups(loop)
         counts = [trip_count(each) for each in loops]
+        known = self.forms.get(loop.form.number) if self.shared is not None and loop.form else None
+        if known is not None and loop.form is not None:
+            first, called = known
+            own = dict(zip(first.names, loop.form.names, strict=True))
+            yield from self._counted(counts, called.with_names(own).text(scope), scope)
+            return
         body = list(block_lines(loops[-1].body, inside))
         if len(loops) == 1:
             lines = [f"{_head_of_share(loop, inside)} {{", *indented(body), "}"]
@@ -429,15 +459,24 @@ class _Entry:
             lines += [*indented([*point_lines(loops, inside), *body]), "}"]
         else:
             lines = _in_rows(loops, body, inside)
-        yield "{"
-        yield f"    const int64_t points = {scope.integer(product_of(counts))};"
         if loop.by_work:
+            yield "{"
+            yield f"    const int64_t points = {scope.integer(product_of(counts))};"
             yield from indented(self._shares(loops, scope))
             scope.needs.definitions[WORK] = None
-            yield f"    {self._part(lines, inside, scope, _SHARE_BY_WORK)};"
+            yield f"    {self._part(lines, inside, scope, _SHARE_BY_WORK).text(scope)};"
+            yield "}"
         else:
-            scope.needs.definitions[PART] = None
-            yield f"    {self._part(lines, inside, scope, _SHARE)};"
+            called = self._part(lines, inside, scope, _SHARE)
+            if loop.form is not None:
+                self.forms[loop.form.number] = loop.form, called
+            yield from self._counted(counts, called.text(scope), scope)
+
+    def _counted(self, counts: Sequence[IntExpression], call: str, scope: Scope) -> Iterator[str]:
+        scope.needs.definitions[PART] = None
+        yield "{"
+        yield f"    const int64_t points = {scope.integer(product_of(counts))};"
+        yield f"    {call};"
         yield "}"
 
     def _shares(self, loops: Sequence[For], scope: Scope) -> list[str]:
@@ -452,28 +491,30 @@ class _Entry:
 
     def _part(
         self, lines: list[str], inside: Scope, scope: Scope, share: Sequence[tuple[str, str]] = ()
-    ) -> str:
+    ) -> _Called:
         """Make a function of a part that was printed ``inside``; return a call of it.
 
         ``share``: more of its parameters, with values.
         """
         name, spoken = f"{self.name}_{len(self.parts) + 1}", inside.needs.names
-        arrays = [
-            (inside.dialect.type(v.type) + f" {v.text}" if v.is_value else inside.pointer(v), v.text)
-            for v in _apart_or_not([scope.variable(n) for n in scope.variables if n in spoken])
-        ]
+        known = [n for n in scope.variables if n in spoken]
+        arrays = list(zip(known, _apart_or_not([scope.variable(n) for n in known]), strict=True))
         if self.shared is not None:
             met = {word: -k for k, word in enumerate(reversed(_WORD.findall("\n".join(lines))))}
-            arrays.sort(key=lambda pair: met.get(pair[1], 1))
+            arrays.sort(key=lambda pair: met.get(pair[1].text, 1))
         integers = sorted(self.integers & spoken)
-        given = _TEAM if TEAM in inside.needs.definitions else ()
-        given = (*given, *share, *((f"int64_t {scope.names[n]}", scope.integer(Name(n))) for n in integers))
-        parameters = ", ".join(text for text, _ in (*given, *arrays)) or "void"
+        given = (*(_TEAM if TEAM in inside.needs.definitions else ()), *share)
+        heads = [text for text, _ in given]
+        heads += [f"int64_t {scope.names[n]}" for n in integers]
+        heads += [
+            inside.dialect.type(v.type) + f" {v.text}" if v.is_value else inside.pointer(v) for _, v in arrays
+        ]
+        parameters = ", ".join(heads) or "void"
         if self.shared is not None:
             name = self.shared.setdefault(_without_names([parameters, *lines], scope), name)
         if all(part.name != name for part in self.parts):
             self._add(CFunction(name, f"void {name}({parameters})", tuple(lines), inside.needs))
-        return f"{name}({', '.join(value for _, value in (*given, *arrays))})"
+        return _Called(name, tuple(v for _, v in given), tuple(integers), tuple(n for n, _ in arrays))
 
 
 def _in_pieces(code: Code) -> Sequence[Code]:

@@ -88,6 +88,14 @@ Condition = IntExpression | Compute
 """A truth value of integers, or of data."""
 
 
+@dataclass(frozen=True)
+class Form:
+    """What a loop is but for its names: those with the same ``number`` differ in ``names`` alone."""
+
+    number: int
+    names: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class For:
     """``for (iterator = start; condition; iterator += step) body``.
@@ -95,6 +103,7 @@ class For:
     All kinds but sequential ones have the condition ``iterator < end`` and a positive number as step.
     ``by_work``: iterations of a group loop differ in work, so threads share that, not their number.
     ``nowait``: threads go on to the group loop behind it before all iterations are done.
+    ``form``: of a group loop; printers that know it print the first loop of each.
     """
 
     iterator: str
@@ -104,6 +113,7 @@ class For:
     kind: Kind = Kind.SEQUENTIAL
     by_work: bool = False
     nowait: bool = False
+    form: Form | None = None
     body: Code
 
     @property
