@@ -244,3 +244,40 @@ def neighbours(x, y):  # type: ignore[no-untyped-def]
             y[i] += 5
         else:
             y[i] += x[i - 1]
+
+
+@case(lambda g: (g.random((8, 9)), g.random((8, 9)), 3))
+def sweeps_over_slices(a, b, steps):  # type: ignore[no-untyped-def]
+    for _t in range(steps):
+        b[1:-1, 1:-1] = 0.2 * (a[1:-1, 1:-1] + a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:])
+        a[:] = b
+
+
+@case(lambda g: (floats(g, 9), floats(g, 5, 9), floats(g, 5), g.integers(0, 9, 9).astype(np.int16)))
+def parts_of_arrays(x, a, y, k):  # type: ignore[no-untyped-def]
+    x[1:] = x[:-1] * 2 + x[1:]
+    x[::2] -= x[0]
+    a[:, 3] += y
+    a[0] = x[::-1]
+    a[..., 1] = 0
+    k[2:] += k[:-2]
+    for i in range(len(y)):
+        a[i, :i] = y[:i] / 2
+    if x[1] > 0:
+        x[:] = x - x[1]
+    a[1:2] = np.where(a[:1] > x, a[2:3], np.sqrt(np.abs(x)))
+
+
+@case(lambda g: (floats(g, 4, 6), g.random((4, 6)), floats(g, 6)))
+def whole_arrays(a, b, x):  # type: ignore[no-untyped-def]
+    assert a.shape[1] == len(x), "a row for each"
+    c = a * x + b
+    above = c > 1.0
+    for i, v in enumerate(x):
+        if above[0, i]:
+            c[0, i] = v
+    d = -a
+    total = 0.0
+    for v in x:
+        total += v
+    return c, d, total

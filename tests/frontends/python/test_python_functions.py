@@ -126,7 +126,7 @@ def while_loop(x, y):  # type: ignore[no-untyped-def]
 
 
 def over_elements(x, y):  # type: ignore[no-untyped-def]
-    for v in x:
+    for v in x[1:]:
         y[0] += v
 
 
@@ -158,7 +158,42 @@ def rows(x, y):  # type: ignore[no-untyped-def]
 
 
 def slices(x, y):  # type: ignore[no-untyped-def]
-    x[1:] = y[1:]
+    x[0] = y[1:]
+
+
+def named_part(x, y):  # type: ignore[no-untyped-def]
+    z = x[1:]
+    z[0] = y[0]
+
+
+def other_length(x, y):  # type: ignore[no-untyped-def]
+    x[1:] = x[:-2]
+
+
+def lengths_that_differ(x, y):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        x[:i] = y[i:]
+
+
+def choice_of_arrays(x, y):  # type: ignore[no-untyped-def]
+    x[:] = max(x, y)
+
+
+def narrower(x, y):  # type: ignore[no-untyped-def]
+    z = np.zeros(9, np.int32)
+    z[:] += y
+    x[:] = z
+
+
+def data_asserted(x, y):  # type: ignore[no-untyped-def]
+    assert x[0] > 0
+    x[:] = y
+
+
+def odd_size(x, y):  # type: ignore[no-untyped-def]
+    z = np.zeros(min(len(x), len(y)))
+    z[:] = 1
+    x[0] = z[0]
 
 
 def made_in_a_loop(x, y):  # type: ignore[no-untyped-def]
@@ -183,13 +218,20 @@ def nothing(x, y):  # type: ignore[no-untyped-def]
         (squares, "python-nonaffine", 3, "i * i"),
         (wrapped, "python-bounds", 3, "y[i - 1]"),
         (while_loop, "python-statement", 3, "while i < len(x):\n        i += 1"),
-        (over_elements, "python-loop", 2, "x"),
+        (over_elements, "python-loop", 2, "x[1:]"),
         (unknown_call, "python-call", 3, "np.frexp(y[i])"),
         (no_step, "python-loop", 2, "0"),
         (early, "python-statement", 4, "return x"),
         (twice_named, "python-name", 3, "i"),
         (rows, "python-shape", 3, "x[i, 0]"),
-        (slices, "python-nonaffine", 2, "1:"),
+        (slices, "python-shape", 2, "y[1:]"),
+        (named_part, "python-shape", 2, "x[1:]"),
+        (other_length, "python-shape", 2, "x[:-2]"),
+        (lengths_that_differ, "python-shape", 3, "y[i:]"),
+        (choice_of_arrays, "python-value", 2, "max(x, y)"),
+        (narrower, "python-value", 3, "z[:] += y"),
+        (data_asserted, "python-statement", 2, "x[0] > 0"),
+        (odd_size, "python-array", 2, "np.zeros(min(len(x), len(y)))"),
         (made_in_a_loop, "python-array", 3, "z = np.zeros(3)"),
         (odd_type, "python-type", 2, "np.complex64"),
         (nothing, "python-statement", 1, None),
@@ -284,3 +326,17 @@ def test_truth_values_are_not_added() -> None:
 
     with pytest.raises(polyloom.PolyloomError, match="python-value"):
         polyloom.jit(both)(np.ones(3), np.zeros(3))
+
+
+def test_lengths_and_asserts_are_looked_at_in_each_call() -> None:
+    def sum_of(x, y):  # type: ignore[no-untyped-def]
+        assert len(x) % 2 == 0
+        x[1:] = x[:-1] + y
+
+    jitted = polyloom.jit(sum_of)
+    x = np.arange(4.0)
+    jitted(x, np.ones(3))
+    np.testing.assert_array_equal(x, [0, 1, 2, 3])
+    for sizes in ((4, 4), (5, 4)):
+        with pytest.raises(polyloom.PolyloomError, match="slices differ in length, or an `assert` fails"):
+            jitted(*map(np.ones, sizes))

@@ -7,6 +7,7 @@ a user is a word of isl.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -17,6 +18,7 @@ from polyloom.ir.types import ElementType
 
 INT = ElementType.INT64
 PREFIX = "v_"
+_NAME = re.compile(rf"\b{PREFIX}\w+")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Affine:
     terms: Mapping[str, int]
     constant: int
     is_plain: bool = True
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The iterators and sizes that it speaks of."""
+        return frozenset(word.removeprefix(PREFIX) for word in _NAME.findall(self.text))
 
     @property
     def number(self) -> int | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from polyloom.diagnostics import Unsupported, error
+from polyloom.diagnostics import Span, Unsupported, error
 from polyloom.frontends.python import affine
 from polyloom.frontends.python.affine import PREFIX, Affine
 from polyloom.frontends.python.reading import Access
@@ -69,6 +69,8 @@ class Found:
     """Names of arrays and variables of truth values, which are held as bytes."""
     valid: isl.Set
     """The sizes for which every index is in its array; the context of the part holds for all of these."""
+    assumed: bool
+    """Whether slices of the same length, or an ``assert``, limit these."""
 
 
 def read_python(text: FunctionText, types: Types) -> Found:
@@ -166,6 +168,7 @@ def _found(text: FunctionText, types: Types, walk: Walk) -> Found:
         kinds=walk.kinds,
         truths=frozenset(n for n, a in walk.arrays.items() if a.type is ElementType.BOOL and n in used),
         valid=valid,
+        assumed=bool(walk.assumed),
     )
 
 
@@ -190,7 +193,7 @@ def _array(name: str, array: Array, is_written: bool) -> ScopArray:
     return ScopArray(
         name=name,
         type=array.held,
-        shape=tuple(_extent(e) for e in array.extents),
+        shape=tuple(_extent(e, array.span) for e in array.extents),
         origin=Origin.ARGUMENT,
         constant=not is_written,
         span=array.span,
@@ -198,14 +201,14 @@ def _array(name: str, array: Array, is_written: bool) -> ScopArray:
     )
 
 
-def _extent(extent: Affine) -> IntExpression:
+def _extent(extent: Affine, span: Span | None) -> IntExpression:
     if extent.is_plain:
         terms: list[tuple[int, IntExpression]] = [(f, Name(n)) for n, f in extent.terms.items()]
         return (
             sum_of([*terms, (extent.constant, Number(1))]) if extent.constant or not terms else sum_of(terms)
         )
     raise Unsupported(
-        error("python-array", "the extent of an array is a sum of sizes", helps=["give its size"])
+        error("python-array", "the extent of an array is a sum of sizes", span, helps=["give its size"])
     )
 
 
@@ -292,7 +295,7 @@ def _context(names: Sequence[str], walk: Walk) -> isl.Set:
     """Return what is known of the sizes: extents of arrays are not negative."""
     extents = {n for a in walk.arrays.values() if not a.own for e in a.extents for n in e.terms}
     known = [f"{PREFIX}{n} >= 0" for n in names if n in extents]
-    text = f"[{', '.join(PREFIX + n for n in names)}] -> {{ : {_all(known)} }}"
+    text = f"[{', '.join(PREFIX + n for n in names)}] -> {{ : {_all([*known, *walk.assumed])} }}"
     found = isl.Set(text)
     for k in range(found.dim(_DIM.param)):
         found = found.set_dim_name(_DIM.param, k, str(found.get_dim_name(_DIM.param, k)).removeprefix(PREFIX))

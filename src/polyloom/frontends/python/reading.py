@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polyloom.diagnostics import Span
-from polyloom.frontends.python import operators, values
+from polyloom.frontends.python import affine, operators, values
 from polyloom.frontends.python.affine import Affine
-from polyloom.frontends.python.scope import COMPARISONS, Scope
+from polyloom.frontends.python.scope import COMPARISONS, Scope, Slices
 from polyloom.frontends.python.source import FunctionText, text_of_function
 from polyloom.frontends.python.values import Typed, Weak
 from polyloom.ir.expressions import Binary, Compare, CompareOp, Constant, Expression, Read, Unary
@@ -36,6 +36,9 @@ class Access:
     span: Span | None
 
 
+Points = tuple[tuple[Affine, Affine], ...]
+
+
 @dataclass
 class Reader(Scope):
     """Reads expressions; ``reads``: of the statement at hand, at the points where ``within`` holds."""
@@ -46,6 +49,10 @@ class Reader(Scope):
     """Functions around the one that is read in the place of a call."""
     whole: dict[str, str] = field(default_factory=dict)
     """The names outside of arrays that such a function has under its own names."""
+    space: Points = ()
+    """The points at which a statement on whole arrays is read: iterators, with how many there are of each."""
+    assumed: list[str] = field(default_factory=list)
+    """What such statements need of sizes, in isl's notation."""
 
     def read(self, name: str, indices: tuple[Affine, ...], node: ast.AST) -> Typed:
         """Return an element, or a variable with no indices."""
@@ -61,6 +68,13 @@ class Reader(Scope):
         known = self.affine(node)
         if known is not None:
             return Typed(known.value, Weak.INT)
+        if self.space and isinstance(node, ast.Name | ast.Subscript):
+            form = self.slices(node)
+            if form is not None and form.lengths:
+                return self.read(form.array, self._at(form, node), node)
+        if self.space and self._is_of_numbers(node) and any(map(self.shape, _operands(node))):
+            message = f"`{ast.unparse(node)}` has no form for whole arrays"
+            raise self.text.fault("python-value", message, node, "", "write a loop over elements")
         match node:
             case ast.Constant(value=bool(value)):
                 bit = Constant(int(value), ElementType.UINT8)
@@ -91,6 +105,50 @@ class Reader(Scope):
         what = ast.unparse(node)
         help_ = "elements, numbers, operators, `min`, `max`, `abs`, functions of `np` and `math`"
         raise self.text.fault("python-value", f"`{what}` has no form here", node, "", help_)
+
+    def _at(self, form: Slices, node: ast.expr) -> tuple[Affine, ...]:
+        """Return the indices of what slices have at the point at hand; a length of 1 is there for all."""
+        points = iter(self.space[len(self.space) - len(form.lengths) :])
+        found = []
+        for place in form.places:
+            if place.length is None:
+                found.append(place.start)
+                continue
+            iterator, extent = next(points)
+            if place.length.number == 1 != extent.number:
+                found.append(place.start)
+                continue
+            self._same(place.length, extent, node)
+            found.append(place.at(iterator))
+        return tuple(found)
+
+    def _same(self, a: Affine, b: Affine, node: ast.expr) -> None:
+        """Assume that two lengths are the same. Errors: ``python-shape`` where they are not, or for some."""
+        rest = affine.combined(ast.Sub(), a, b)
+        assert rest is not None
+        if a.text == b.text or rest.number == 0:
+            return
+        if rest.number is not None or self.around() & (a.names | b.names):
+            help_ = "slices have the same length; or write a loop over elements"
+            message = f"`{ast.unparse(node)}` has another length than what it is assigned to"
+            self.text.refuse("python-shape", message, node, "", help_)
+        self.assumed.append(f"{a.text} = {b.text}")
+
+    def _is_of_numbers(self, node: ast.expr) -> bool:
+        """Return whether Python takes an expression of numbers alone, not of arrays."""
+        match node:
+            case ast.IfExp() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+                return True
+            case ast.Compare(ops=ops):
+                return len(ops) > 1
+            case ast.Call(func=function):
+                return not values.is_elementwise(self.meant(function))
+            case _:
+                return False
+
+    def around(self) -> frozenset[str]:
+        """Return the iterators of the loops around."""
+        return frozenset()
 
     def _operated(self, node: ast.BinOp | ast.UnaryOp, found: Typed | None) -> Typed:
         if found is None:
@@ -216,3 +274,7 @@ class Reader(Scope):
                 return result
             case _:
                 return values.truth(self.value(node))
+
+
+def _operands(node: ast.expr) -> list[ast.expr]:
+    return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]

@@ -42,6 +42,35 @@ class Array:
         return ElementType.UINT8 if self.type is ElementType.BOOL else self.type
 
 
+@dataclass(frozen=True)
+class Place:
+    """An index; or the indices ``start + step * k`` for ``k`` from 0 to before ``length``."""
+
+    start: Affine
+    step: int = 1
+    length: Affine | None = None
+
+    def at(self, k: Affine) -> Affine:
+        """Return the index of the element ``k``."""
+        offset = affine.combined(ast.Mult(), affine.number(self.step), k)
+        found = None if offset is None else affine.combined(ast.Add(), self.start, offset)
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True)
+class Slices:
+    """``a[i, 1:-1]``: an index or a slice for each dimension of an array."""
+
+    array: str
+    places: tuple[Place, ...]
+
+    @property
+    def lengths(self) -> tuple[Affine, ...]:
+        """The extents of what it is."""
+        return tuple(p.length for p in self.places if p.length is not None)
+
+
 @dataclass
 class Scope:
     """Names at a place of a function. ``kinds``: of scalar variables, as far as earlier walks know them."""
@@ -88,18 +117,89 @@ class Scope:
             self.text.refuse("python-name", "elements are those of arrays with a name", inner)
         array = self.array(inner.id, inner)
         if len(parts) != len(array.extents):
-            help_ = "write a loop over each dimension"
+            help_ = "write a loop over each dimension, or assign to a part of an array"
             message = (
                 f"`{inner.id}` has {len(array.extents)} dimensions, and here are {len(parts)} subscripts"
             )
             self.text.refuse("python-shape", message, node, "", help_)
         found = []
         for part, extent in zip(parts, array.extents, strict=True):
-            index = self.integer(part)
-            if index.number is not None and index.number < 0:
-                index = affine.combined(ast.Add(), extent, index) or index
-            found.append(index)
+            if isinstance(part, ast.Slice):
+                help_ = "assign to a part of an array, `a[1:] = b[1:]`, or write a loop over elements"
+                message = f"`{ast.unparse(node)}` is a part of an array, and a number is needed here"
+                self.text.refuse("python-shape", message, node, "", help_)
+            found.append(self._from_the_end(self.integer(part), extent))
         return inner.id, tuple(found)
+
+    def slices(self, node: ast.expr) -> Slices | None:
+        """Return what is taken of an array, dimensions that are not spoken of as a whole; None of none."""
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.Subscript):
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            node = node.value
+        if not isinstance(node, ast.Name) or not self._extents(node.id):
+            return None
+        extents = self._extents(node.id)
+        whole = ast.Slice()
+        rest = len(extents) - len(parts)
+        dots = [k for k, p in enumerate(parts) if isinstance(p, ast.Constant) and p.value is Ellipsis]
+        if dots:
+            parts = [*parts[: dots[0]], *[whole] * (rest + 1), *parts[dots[0] + 1 :]]
+        elif rest > 0:
+            parts = [*parts, *[whole] * rest]
+        if len(parts) != len(extents):
+            return None
+        return Slices(node.id, tuple(map(self._place, parts, extents)))
+
+    def _place(self, part: ast.expr, extent: Affine) -> Place:
+        if not isinstance(part, ast.Slice):
+            return Place(self._from_the_end(self.integer(part), extent))
+        step = 1 if part.step is None else self.integer(part.step).number
+        if not step or (step < 0 and (part.lower or part.upper)):
+            help_ = "the step is a number; a negative one goes through a whole dimension, `a[::-1]`"
+            self.text.refuse("python-shape", "a slice has another form", part.step or part, "", help_)
+        ends = (
+            given if part is None else self._from_the_end(self.integer(part), extent)
+            for part, given in ((part.lower, affine.number(0)), (part.upper, extent))
+        )
+        start, stop = ends
+        length = affine.combined(ast.Sub(), stop, start)
+        if abs(step) > 1 and length is not None:
+            more = affine.combined(ast.Add(), length, affine.number(abs(step) - 1))
+            length = more and affine.combined(ast.FloorDiv(), more, affine.number(abs(step)))
+        if step < 0:
+            start = affine.combined(ast.Sub(), extent, affine.number(1)) or start
+        return Place(start, step, length)
+
+    def _from_the_end(self, index: Affine, extent: Affine) -> Affine:
+        """Return an index; a negative number counts from the end."""
+        if index.number is None or index.number >= 0:
+            return index
+        return affine.combined(ast.Add(), extent, index) or index
+
+    def shape(self, node: ast.expr) -> tuple[Affine, ...]:
+        """Return the extents of an expression of whole arrays; none: it is a number."""
+        match node:
+            case ast.Name() | ast.Subscript():
+                found = self.slices(node)
+                return () if found is None else found.lengths
+            case ast.BinOp(left=a, right=b):
+                parts = [a, b]
+            case ast.UnaryOp(operand=a):
+                parts = [a]
+            case ast.Compare(left=a, comparators=others):
+                parts = [a, *others]
+            case ast.Call(func=function, args=others) if values.is_elementwise(self.meant(function)):
+                parts = others
+            case _:
+                return ()
+        result: tuple[Affine, ...] = ()
+        for shape in map(self.shape, parts):
+            longer, shorter = (shape, result) if len(shape) > len(result) else (result, shape)
+            rest = len(longer) - len(shorter)
+            pairs = zip(longer[rest:], shorter, strict=True)
+            result = (*longer[:rest], *(b if a.number == 1 else a for a, b in pairs))
+        return result
 
     # -- integers and conditions
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
@@ -104,3 +105,8 @@ TYPES = {
 
 ELEMENTS = {**TYPES, id(int): ElementType.INT64, id(float): ElementType.FLOAT64, id(bool): ElementType.BOOL}
 """Types of arrays' elements."""
+
+
+def is_elementwise(function: Any) -> bool:
+    """Return whether a function of numbers is one of arrays too, element by element."""
+    return isinstance(function, np.ufunc) or function is abs or function is np.where

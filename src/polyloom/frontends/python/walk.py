@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator as Iterator_
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from polyloom.diagnostics import Span
 from polyloom.frontends.python import affine, values
 from polyloom.frontends.python.affine import Affine
 from polyloom.frontends.python.reading import Access, Reader
-from polyloom.frontends.python.scope import AFFINE, Array
+from polyloom.frontends.python.scope import AFFINE, Array, Slices
 from polyloom.frontends.python.values import Typed, Weak, as_kind, held, joined
 from polyloom.ir.expressions import (
     Binary,
@@ -102,8 +106,18 @@ class Walk(Reader):
 
     def _statement(self, node: ast.stmt) -> None:
         match node:
+            case ast.For(target=target, iter=values_, orelse=[]) if (
+                array := self._elements_of(target, values_)
+            ) is not None:
+                self._for_elements(node, array)
             case ast.For(target=ast.Name(), orelse=[]):
                 self._for(node)
+            case ast.Assert(test=test) if not self.loops and not self.conditions and not self.tests:
+                condition = self.condition(test)
+                if condition is None:
+                    help_ = "leave it out, or test it where the function is called"
+                    self.text.refuse("python-statement", "`assert` asks about sizes", test, "", help_)
+                self.assumed.append(condition)
             case ast.If():
                 self._if(node)
             case ast.Assign(targets=[target], value=value):
@@ -123,6 +137,35 @@ class Walk(Reader):
                 what = type(node).__name__.lower()
                 help_ = "loops are `for i in range(...)`, branches `if`; the rest are assignments"
                 self.text.refuse("python-statement", f"`{what}` has no affine form", node, "", help_)
+
+    def _elements_of(self, target: ast.expr, iterated: ast.expr) -> ast.Name | None:
+        """Return the array of ``for x in a`` and ``for i, x in enumerate(a)``; None for other loops."""
+        match target, iterated:
+            case ast.Tuple(elts=[ast.Name(), ast.Name()]), ast.Call(
+                func=function, args=[ast.Name() as array], keywords=[]
+            ) if self.meant(function) is enumerate:
+                pass
+            case ast.Name(), ast.Name() as array:
+                pass
+            case _:
+                return None
+        return array if len(self._extents(array.id)) == 1 else None
+
+    def _for_elements(self, node: ast.For, array: ast.Name) -> None:
+        """Walk over ``for k in range(len(a)): x = a[k]; ...``."""
+        match node.target:
+            case ast.Tuple(elts=[ast.Name() as at, element]):
+                pass
+            case element:
+                self.temporaries += 1
+                at = ast.Name(f"at_{self.temporaries}", ast.Store())
+        place = ast.Subscript(array, ast.Name(at.id, ast.Load()), ast.Load())
+        ends = ast.Call(ast.Name("range", ast.Load()), [ast.Call(ast.Name("len"), [array], [])], [])
+        first = ast.Assign([element], place)
+        loop = ast.For(at, ends, [first, *node.body], [])
+        for new in (at, place, place.slice, ends, ends.args[0], first):
+            ast.copy_location(new, node.target)
+        self._for(ast.copy_location(loop, node))
 
     def _for(self, node: ast.For) -> None:
         assert isinstance(node.target, ast.Name)
@@ -175,7 +218,7 @@ class Walk(Reader):
             return
         outer_tests = self.tests
         name = ""
-        if _changes_its_test(node):
+        if self._changes_its_test(node):
             self.temporaries += 1
             name = f"test_{self.temporaries}"
             self.arrays[name] = Array(ElementType.BOOL, (), self.text.span(node.test), own=True)
@@ -187,6 +230,24 @@ class Walk(Reader):
             self.tests = (*outer_tests, Test(node.test, name, wanted))
             self.body(body)
         self.tests, self.conditions = outer_tests, outer
+
+    def _changes_its_test(self, node: ast.If) -> bool:
+        """Return whether what is stored after the first element of a branch may find another answer."""
+        match node:
+            case ast.If(body=[ast.Assign(targets=[target]) | ast.AugAssign(target=target)], orelse=[]):
+                if isinstance(target, ast.Name | ast.Subscript) and not self._is_whole(target):
+                    return False
+        stored = set()
+        for part in (inner for branch in (*node.body, *node.orelse) for inner in ast.walk(branch)):
+            match part:
+                case ast.Name(id=name, ctx=ast.Store()):
+                    stored.add(name)
+                case ast.Subscript(ctx=ast.Store()):
+                    stored |= _names(part.value)
+        return not stored.isdisjoint(_names(node.test))
+
+    def _is_whole(self, target: ast.expr) -> bool:
+        return isinstance(target, ast.Subscript) and bool((form := self.slices(target)) and form.lengths)
 
     def _return(self, node: ast.Return) -> None:
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] if node.value else []
@@ -211,6 +272,12 @@ class Walk(Reader):
                 self._give_to_all(node, [([t], part) for t, part in zip(targets, parts, strict=True)])
             case ast.Name(id=name), ast.Call() if (made := self._new_array(value)) is not None:
                 self._make(name, made, node)
+            case ast.Subscript(), _ if (slices := self.slices(target)) is not None and slices.lengths:
+                self._give_slices(node, slices, value)
+            case ast.Name(id=name), ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.Call() if (
+                extents := self.shape(value)
+            ):
+                self._make(name, (self._at_all(node, name, extents, value), None), node)
             case ast.Name(id=name), _ if self.assigned.get(name, 0) == 1 and (whole := self.affine(value)):
                 self._symbol(target, whole)
             case _:
@@ -247,6 +314,79 @@ class Walk(Reader):
             case _:
                 self.text.refuse("python-statement", "only names and elements are assigned to", target)
 
+    def around(self) -> frozenset[str]:
+        """Return the iterators of the loops around."""
+        return frozenset(loop.iterator for loop in self.loops)
+
+    def _give_slices(self, node: ast.stmt, form: Slices, value: ast.expr) -> None:
+        """Assign to slices; where the value has other elements of the array, all of it is kept before."""
+        stored = self.array(form.array, node)
+        others = [part for part in ast.walk(value) if isinstance(part, ast.Name) and part.id == form.array]
+        same = [
+            found
+            for part in ast.walk(value)
+            if isinstance(part, ast.Subscript) and (found := self.slices(part)) == form
+        ]
+        kept = ""
+        if len(others) > len(same):
+            self.temporaries += 1
+            kept = f"part_{self.temporaries}"
+            room = tuple(e for e, p in zip(stored.extents, form.places, strict=True) if p.length is not None)
+            self.arrays[kept] = self._at_all(node, kept, form.lengths, value, room)
+        with self._points(node, form.lengths):
+            if kept:
+                new = self.read(kept, tuple(iterator for iterator, _ in self.space), node)
+            else:
+                new = self._whole_value(value)
+            if isinstance(node, ast.AugAssign) and not np.can_cast(
+                held(new.kind).dtype, stored.type.dtype, "same_kind"
+            ):
+                message = (
+                    f"NumPy stores no {held(new.kind).value} in place in an array of {stored.type.value}"
+                )
+                self.text.refuse("python-value", message, node, "", "convert the array, or write a loop")
+            self._store(form.array, self._at(form, value), as_kind(new, stored.type), node)
+
+    def _whole_value(self, value: ast.expr) -> Typed:
+        if len(self.shape(value)) > len(self.space):
+            self.text.refuse("python-shape", f"`{ast.unparse(value)}` has more dimensions", value)
+        return self.value(value)
+
+    def _at_all(
+        self,
+        node: ast.stmt,
+        name: str,
+        extents: tuple[Affine, ...],
+        value: ast.expr,
+        room: tuple[Affine, ...] = (),
+    ) -> Array:
+        """Store a value of whole arrays in a new one, which is returned; ``room``: its extents, if larger."""
+        with self._points(node, extents):
+            found = self._whole_value(value)
+            array = Array(held(found.kind), room or extents, self.text.span(node), own=True)
+            if found.kind is ElementType.BOOL:
+                array = replace(array, type=ElementType.BOOL)
+            before, self.arrays = self.arrays, {**self.arrays, name: array}
+            self._store(name, tuple(iterator for iterator, _ in self.space), as_kind(found, array.type), node)
+            self.arrays = before
+        return array
+
+    @contextmanager
+    def _points(self, node: ast.AST, extents: Sequence[Affine]) -> Iterator_[None]:
+        """Read and store at all points of extents, by loops of their own."""
+        self.temporaries += 1
+        names = [f"at_{self.temporaries}_{k}" for k in range(len(extents))]
+        outer = self.loops, self.conditions, self.space
+        self.loops = (*self.loops, *(Loop(n, self.text.span(node), descending=False) for n in names))
+        limits = (f"0 <= {affine.PREFIX}{n} < {e.text}" for n, e in zip(names, extents, strict=True))
+        self.conditions = (*self.conditions, *limits)
+        self.space = tuple(zip(map(affine.name, names), extents, strict=True))
+        self.counters += [0] * len(names)
+        yield
+        del self.counters[len(self.counters) - len(names) :]
+        self.counters[-1] += 1
+        self.loops, self.conditions, self.space = outer
+
     def _symbol(self, node: ast.expr, value: Affine) -> None:
         if not isinstance(node, ast.Name) or self.assigned.get(node.id, 0) != 1 or node.id in self.arrays:
             self.text.refuse("python-name", "a size is a name that is assigned once", node)
@@ -270,16 +410,9 @@ class Walk(Reader):
             )
         self.arrays[name] = array
         if fill is not None:
-            names = [f"{name}_{k}" for k in range(len(array.extents))]
-            loops, conditions = self.loops, self.conditions
-            self.loops = tuple(Loop(n, self.text.span(node), descending=False) for n in names)
-            sizes = zip(names, array.extents, strict=True)
-            self.conditions = tuple(f"0 <= {affine.PREFIX}{n} < {e.text}" for n, e in sizes)
-            self.counters += [0] * len(names)
-            self._store(name, tuple(map(affine.name, names)), as_kind(fill, array.type), node)
-            del self.counters[len(self.counters) - len(names) :]
-            self.loops, self.conditions = loops, conditions
-            self.counters[-1] += 1
+            with self._points(node, array.extents):
+                places = tuple(iterator for iterator, _ in self.space)
+                self._store(name, places, as_kind(fill, array.type), node)
 
     def _store(self, name: str, indices: tuple[Affine, ...], value: Expression, node: ast.AST) -> None:
         """Add a statement; the reads of its value have been made."""
@@ -355,21 +488,6 @@ class Walk(Reader):
                 return tuple(map(self.integer, parts)), kind
             case shape:
                 return (self.integer(shape),), kind
-
-
-def _changes_its_test(node: ast.If) -> bool:
-    """Return whether statements after the first in a branch, or the other branch, may find another answer."""
-    match node:
-        case ast.If(body=[ast.Assign(targets=[ast.Name() | ast.Subscript()]) | ast.AugAssign()], orelse=[]):
-            return False
-    stored = set()
-    for part in (inner for branch in (*node.body, *node.orelse) for inner in ast.walk(branch)):
-        match part:
-            case ast.Name(id=name, ctx=ast.Store()):
-                stored.add(name)
-            case ast.Subscript(ctx=ast.Store()):
-                stored |= _names(part.value)
-    return not stored.isdisjoint(_names(node.test))
 
 
 def _names(node: ast.AST) -> set[str]:
