@@ -103,6 +103,29 @@ def test_other_copies_stay() -> None:
     assert split({"A"}).names == ()
 
 
+def test_two_products_of_one_constant_have_a_packed_copy_each() -> None:
+    """Their tiles differ, and before they are written out both copies are ``B_copy``."""
+    other, names = matmul(9, 37, 24), {"A": "D", "B": "B", "C": "E"}
+    second = replace(
+        hom_of(other),
+        name="second",
+        inputs=tuple(replace(v, buffer=names[v.buffer]) for v in hom_of(other).inputs),
+        outputs=tuple(replace(v, buffer=names[v.buffer]) for v in hom_of(other).outputs),
+    )
+    more = tuple(replace(b, name=names[b.name]) for b in other.buffers if b.name != "B")
+    both = replace(PRODUCT, buffers=(*PRODUCT.buffers, *more), body=(hom_of(PRODUCT), second))
+    chosen = {8: schedule(PRODUCT), 4: replace(schedule(PRODUCT), group=(4, 8, 0))}
+    lower = lower_scheduled(both, lambda hom, around: chosen[4 if hom.name == "second" else 8], least=0)
+    function = program_tree(both, lower)
+    found = packed(function, replace(function, name="load", body=()), {"B"})
+    assert len(set(found.names)) == len(found.names) == 2
+    given = {**arrays(), "D": np.random.default_rng(2).random((9, 24), np.float32)}
+    filled = evaluate(final(found.load), given, {})
+    result = evaluate(final(found.function), {**given, **{n: filled[n] for n in found.names}}, {})
+    for left, product in (("A", "C"), ("D", "E")):
+        np.testing.assert_allclose(result[product], given[left] @ given["B"], rtol=1e-5)
+
+
 def product_of_constants() -> HostProgram:
     """y = x (a b): the product in brackets is a node of constants."""
     first = hom_of(matmul(17, 37, 24))

@@ -77,7 +77,7 @@ class Packed:
 def packed(function: Function, load: Function, constants: Collection[str]) -> Packed:
     """Take copies of constant parameters out of a function, and fill them in ``load``, behind what it does.
 
-    Both are as they are printed, their names distinct. Keeps true: a copy holds what it held, for it depends
+    Arrays of different nodes may have the same name. Keeps true: a copy holds what it held, for it depends
     on constants and iterators alone, and has an element of its own for each value of these.
     """
     views = {r.name: r.parameter for r in function.reshaped}
@@ -158,7 +158,8 @@ class _Packing:
         source = sum(self.elements.get(name, 0) for name in {load.array for load in _loads(fill)})
         if prod(counts) * prod(extents) > MOST_COPIES * source:
             return None
-        name = self.names.of((array.name,), f"{array.name.removesuffix('_copy')}_packed")
+        key = array.name, len(self.parameters)
+        name = self.names.of(key, f"{array.name.removesuffix('_copy')}_packed")
         shape = (*map(Number, counts), *array.shape)
         self.shapes[name] = Parameter(name=name, type=array.type, shape=shape, constant=True)
         return Load(name, tuple(_divided(Name(loop.iterator), _step(loop)) for loop in loops))
