@@ -15,6 +15,13 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 FLOATS = ("float32", "float64")
 LARGEST = 8
 """The largest extent."""
+SLICES = {
+    "n": (":n", "0:n"),
+    "n - 1": ("1:n", ":n - 1"),
+    "n - 2": ("1:n - 1", "2:n", ":n - 2"),
+    "n // 2": (":n // 2", "0:n - 1:2", "1:n:2"),
+}
+"""Slices by their lengths."""
 
 HELPERS = """import math
 
@@ -76,6 +83,8 @@ class _Writer:
     # -- statements
 
     def nest(self, indent: int) -> None:
+        if self.rng.random() < 0.3:
+            self.slices(indent)
         if self.rng.random() < 0.4:
             self.variable(indent)
         self.loop(indent)
@@ -121,8 +130,21 @@ class _Writer:
                 self.add(indent, f"{name} = np.int64({name} {self.rng.choice('+-^')} {self.whole(2)})")
             else:
                 self.add(indent, f"{name} = {name} {self.rng.choice('+-')} np.float64({self.real(2)})")
+        elif kind < 0.4:
+            self.slices(indent)
         else:
             self.store(indent)
+
+    def slices(self, indent: int) -> None:
+        """Assign to a slice what is computed from slices of the same lengths."""
+        name = self.rng.choice(sorted(n for n, (k, _) in self.types.items() if k != "bool"))
+        kind, rank = self.types[name]
+        axes = 2 if rank == 2 and (not self.iterators or self.rng.random() < 0.5) else 1
+        lengths = tuple(self.rng.choice(sorted(SLICES)) for _ in range(axes))
+        kinds = (*INTEGERS, *FLOATS) if kind in FLOATS else INTEGERS
+        target, value = self.sliced(name, lengths), self.whole_arrays(kinds, lengths, 2)
+        sign = "+=" if kind in FLOATS and self.rng.random() < 0.3 else "="
+        self.add(indent, f"{target} {sign} {value}")
 
     def store(self, indent: int) -> None:
         name = self.rng.choice(sorted(self.types))
@@ -146,6 +168,35 @@ class _Writer:
             for i in self.rng.choices(self.iterators, k=self.types[name][1])
         ]
         return f"{name}[{', '.join(found)}]"
+
+    def sliced(self, name: str, lengths: tuple[str, ...]) -> str:
+        """Return a slice of an array; other axes of it have one index."""
+        found = [self.rng.choice(SLICES[length]) for length in lengths]
+        if self.types[name][1] > len(lengths):
+            found.insert(self.rng.randrange(2), self.rng.choice([*self.iterators, "0", "n // 2"]))
+        return f"{name}[{', '.join(found)}]"
+
+    def whole_arrays(self, kinds: tuple[str, ...], lengths: tuple[str, ...], depth: int) -> str:
+        """Return a value for each element of slices of these lengths."""
+        names = [n for n, (kind, rank) in self.types.items() if kind in kinds and rank >= len(lengths)]
+        if not names or depth == 0 or self.rng.random() < 0.2:
+            numbers = [str(self.rng.choice((1, 2, 5))), *self.iterators]
+            arrays = [self.sliced(self.rng.choice(names), lengths) for _ in range(4 if names else 0)]
+            return self.rng.choice([*arrays, *numbers])
+        a, b, c, d = (self.whole_arrays(kinds, lengths, depth - 1) for _ in range(4))
+        forms = [
+            f"({a} {self.rng.choice('+-*')} {b})",
+            f"np.{self.rng.choice(('minimum', 'maximum'))}({a}, {b})",
+        ]
+        forms += [
+            f"np.where({a} {self.rng.choice(('<', '==', '>='))} {b}, {c}, {d})",
+            f"np.abs({a})",
+            f"(-{a})",
+        ]
+        floats = (f"({a} / 4)", f"np.sqrt(np.abs({a}))")
+        return self.rng.choice(
+            [*forms, *(floats if set(kinds) & set(FLOATS) else (f"({a} & {b})", f"({a} // 3)"))]
+        )
 
     def read(self, kinds: tuple[str, ...], otherwise: str) -> str:
         names = [n for n, (kind, _) in self.types.items() if kind in kinds]
