@@ -47,3 +47,11 @@ def test_a_sign_is_the_node_that_it_names(built: Expression, wanted: Expression)
 def test_equality_is_of_expressions() -> None:
     assert (X == Y) is False
     assert len({X + Y, X + Y, Y + X}) == 2
+
+
+def test_zeros_of_both_signs_are_two_literals() -> None:
+    """Passes keep what they found by expression."""
+    zero, other = (Constant(value, ElementType.FLOAT32) for value in (0.0, -0.0))
+    assert zero != other
+    assert zero == Constant(0, ElementType.FLOAT32)
+    assert len({zero, other}) == 2

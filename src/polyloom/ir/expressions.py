@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator as Iterator_
 from dataclasses import dataclass
 from enum import Enum
+from math import copysign
 from typing import cast
 
 from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
@@ -97,10 +98,22 @@ class Read(Operators):
 
 @dataclass(frozen=True)
 class Constant(Operators):
-    """A literal. ``value`` is exact in Python; it is rounded to ``type`` when it is used."""
+    """A literal. ``value`` is exact in Python; it is rounded to ``type`` when it is used.
+
+    0.0 and -0.0 are two literals, which Python's ``==`` does not tell apart.
+    """
 
     value: float | int
     type: ElementType
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constant):
+            return NotImplemented
+        same = (self.value, self.type) == (other.value, other.type)
+        return same and (self.value != 0 or copysign(1, self.value) == copysign(1, other.value))
+
+    def __hash__(self) -> int:
+        return hash((self.value, self.type))
 
 
 @dataclass(frozen=True)
