@@ -338,5 +338,34 @@ def test_lengths_and_asserts_are_looked_at_in_each_call() -> None:
     jitted(x, np.ones(3))
     np.testing.assert_array_equal(x, [0, 1, 2, 3])
     for sizes in ((4, 4), (5, 4)):
-        with pytest.raises(polyloom.PolyloomError, match="slices differ in length, or an `assert` fails"):
+        with pytest.raises(
+            polyloom.PolyloomError, match="slices differ in length or end before 0, or an `assert` fails"
+        ):
             jitted(*map(np.ones, sizes))
+
+
+def test_ends_of_slices_that_count_from_the_end_in_a_call_are_refused_in_it() -> None:
+    """``y[:-1]`` is all but the last: where ``n`` is 0, ``y[:n - 1]`` is no empty slice."""
+
+    def up_to(x, y, n):  # type: ignore[no-untyped-def]
+        y[: n - 1] = x[: n - 1]
+
+    def rows(x, y, n):  # type: ignore[no-untyped-def]
+        for i in range(n):
+            y[: i - 2] += x[: i - 2]
+
+    def where_positive(x, y, n):  # type: ignore[no-untyped-def]
+        if n > 0:
+            y[: n - 1] = x[: n - 1]
+
+    for function, wrong in ((up_to, {0}), (rows, {1, 2, 6}), (where_positive, set[int]())):
+        jitted = polyloom.jit(function)
+        for n in (0, 1, 2, 6):
+            found, wanted = np.zeros(8), np.zeros(8)
+            if n in wrong:
+                with pytest.raises(polyloom.PolyloomError, match="end before 0"):
+                    jitted(np.ones(8), found, n)
+                continue
+            jitted(np.ones(8), found, n)
+            function(np.ones(8), wanted, n)
+            np.testing.assert_array_equal(found, wanted)

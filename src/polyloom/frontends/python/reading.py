@@ -111,6 +111,8 @@ class Reader(Scope):
         points = iter(self.space[len(self.space) - len(form.lengths) :])
         found = []
         for place in form.places:
+            if place.stop is not None:
+                self._from_the_front(place.stop)
             if place.length is None:
                 found.append(place.start)
                 continue
@@ -121,6 +123,14 @@ class Reader(Scope):
             self._same(place.length, extent, node)
             found.append(place.at(iterator))
         return tuple(found)
+
+    def _from_the_front(self, stop: Affine) -> None:
+        """Assume that the end of a slice is not negative, wherever the slice is taken."""
+        own = frozenset[str]().union(*(iterator.names for iterator, _ in self.space))
+        around = ", ".join(affine.PREFIX + name for name in sorted(self.around() - own))
+        limits = [c for c in self.limits() if not any(affine.PREFIX + name in c for name in own)]
+        wrong = " and ".join(f"({c})" for c in (*limits, f"{stop.text} < 0"))
+        self.assumed.append(f"not (exists ({around} : {wrong}))" if around else f"not ({wrong})")
 
     def _same(self, a: Affine, b: Affine, node: ast.expr) -> None:
         """Assume that two lengths are the same. Errors: ``python-shape`` where they are not, or for some."""
@@ -149,6 +159,10 @@ class Reader(Scope):
     def around(self) -> frozenset[str]:
         """Return the iterators of the loops around."""
         return frozenset()
+
+    def limits(self) -> tuple[str, ...]:
+        """Return the conditions on iterators and sizes around, in isl's notation."""
+        return ()
 
     def _operated(self, node: ast.BinOp | ast.UnaryOp, found: Typed | None) -> Typed:
         if found is None:

@@ -44,11 +44,15 @@ class Array:
 
 @dataclass(frozen=True)
 class Place:
-    """An index; or the indices ``start + step * k`` for ``k`` from 0 to before ``length``."""
+    """An index; or the indices ``start + step * k`` for ``k`` from 0 to before ``length``.
+
+    ``stop``: the end that a slice gives as no number; a negative one would count from the array's end.
+    """
 
     start: Affine
     step: int = 1
     length: Affine | None = None
+    stop: Affine | None = None
 
     def at(self, k: Affine) -> Affine:
         """Return the index of the element ``k``."""
@@ -169,7 +173,8 @@ class Scope:
             length = more and affine.combined(ast.FloorDiv(), more, affine.number(abs(step)))
         if step < 0:
             start = affine.combined(ast.Sub(), extent, affine.number(1)) or start
-        return Place(start, step, length)
+        is_given = part.upper is not None and self.integer(part.upper).number is None
+        return Place(start, step, length, stop if is_given else None)
 
     def _from_the_end(self, index: Affine, extent: Affine) -> Affine:
         """Return an index; a negative number counts from the end."""

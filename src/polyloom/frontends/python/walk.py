@@ -318,6 +318,10 @@ class Walk(Reader):
         """Return the iterators of the loops around."""
         return frozenset(loop.iterator for loop in self.loops)
 
+    def limits(self) -> tuple[str, ...]:
+        """Return the conditions on iterators and sizes around, in isl's notation."""
+        return self.conditions
+
     def _give_slices(self, node: ast.stmt, form: Slices, value: ast.expr) -> None:
         """Assign to slices; where the value has other elements of the array, all of it is kept before."""
         stored = self.array(form.array, node)
