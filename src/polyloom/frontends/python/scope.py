@@ -162,19 +162,17 @@ class Scope:
         if not step or (step < 0 and (part.lower or part.upper)):
             help_ = "the step is a number; a negative one goes through a whole dimension, `a[::-1]`"
             self.text.refuse("python-shape", "a slice has another form", part.step or part, "", help_)
-        ends = (
-            given if part is None else self._from_the_end(self.integer(part), extent)
-            for part, given in ((part.lower, affine.number(0)), (part.upper, extent))
-        )
-        start, stop = ends
+        lower = affine.number(0) if part.lower is None else self.integer(part.lower)
+        upper = extent if part.upper is None else self.integer(part.upper)
+        start, stop = self._from_the_end(lower, extent), self._from_the_end(upper, extent)
         length = affine.combined(ast.Sub(), stop, start)
         if abs(step) > 1 and length is not None:
             more = affine.combined(ast.Add(), length, affine.number(abs(step) - 1))
             length = more and affine.combined(ast.FloorDiv(), more, affine.number(abs(step)))
         if step < 0:
             start = affine.combined(ast.Sub(), extent, affine.number(1)) or start
-        is_given = part.upper is not None and self.integer(part.upper).number is None
-        return Place(start, step, length, stop if is_given else None)
+        is_computed = part.upper is not None and upper.number is None
+        return Place(start, step, length, stop if is_computed else None)
 
     def _from_the_end(self, index: Affine, extent: Affine) -> Affine:
         """Return an index; a negative number counts from the end."""

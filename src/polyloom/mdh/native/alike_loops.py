@@ -65,8 +65,9 @@ _ASIDE = "a loop that is printed already"
 
 
 def _back(statement: Statement, aside: Mapping[int, For]) -> Statement:
-    is_place = isinstance(statement, Mark) and statement.node is _ASIDE
-    return aside[statement.number] if is_place and isinstance(statement, Mark) else statement
+    if isinstance(statement, Mark) and statement.node is _ASIDE:
+        return aside[statement.number]
+    return statement
 
 
 def _given(function: Function) -> dict[str, object]:

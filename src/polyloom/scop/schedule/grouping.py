@@ -72,7 +72,7 @@ def _before_the_next_step(
     """Yield edges from the users of an expanded array to what writes it in later steps of a host loop."""
     by_name = {s.name: s for s in statements}
     for loop in (p for p in plans if isinstance(p, Sequential)):
-        inside = {s.origins[-1] if s.origins else s.name: row_of(loop.time, s) for s in statements_of(loop)}
+        inside = {s.root: row_of(loop.time, s) for s in statements_of(loop)}
         for array in {expansion.name for expansion in expansions}:
             outside = [
                 s for s in statements if s.name not in inside and any(r.array == array for r in s.reads)

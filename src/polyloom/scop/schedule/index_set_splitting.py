@@ -30,7 +30,7 @@ def split(
 
     Several statements are split alike. None where they do not stand in the same loops.
     """
-    if any(s.loops != statements[0].loops for s in statements):
+    if 3 * len(statements) > MAXIMUM_PIECES or any(s.loops != statements[0].loops for s in statements):
         return None
     differences = _differences(statements)
     if not differences or 3 ** len(differences) * len(statements) > MAXIMUM_PIECES:
@@ -118,9 +118,8 @@ def edges_between(pieces: Sequence[ScopStatement], edges: Iterable[Edge]) -> Ite
 def _differences(statements: Sequence[ScopStatement]) -> list[isl.PwAff]:
     """Return read subscript minus written subscript, where it depends on the iterators."""
     result: list[isl.PwAff] = []
-    for reading, writing in product(statements, repeat=2):
-        array = writing.target.array
-        written = _functions(writing, writing.target)
+    targets = [(s.target.array, _functions(s, s.target)) for s in statements]
+    for reading, (array, written) in product(statements, targets):
         for read in (r for r in reading.reads if r.array == array):
             places = _functions(reading, read)
             for a, b in zip(places, written, strict=True) if places and written else ():
