@@ -18,8 +18,10 @@ from polyloom.ir.expressions import (
     CompareOp,
     Constant,
     Expression,
+    Iterator,
     Read,
     Select,
+    walk,
 )
 from polyloom.ir.host import Assignment, Buffer, Combiner, Index, MdHom, Nest, Order, Role, View
 from polyloom.ir.rebuild import rebuilt
@@ -196,11 +198,37 @@ class _Builder:
         inner = self._combined_points(levels, running)
         total = running
         also: Tree = ()
+        if self._starts_once():
+            body = self._loop(self.running, (*inner, *self._stored(running)))
+            return (*self._if_any_point(self._started(running, at_start=True)), body)
         if any(e is not None for e in self.node.initial):
             total = _Result(self, combiner, "result")
             also = (*self._started(total), *total.combine(running.values, running.flag))
         step = (*inner, *self._if_written((*also, *self._stored(total))))
         return (*running.empty(), self._loop(self.running, step))
+
+    def _if_any_point(self, body: Tree) -> Tree:
+        """Return what is only done where the running dimension has a point."""
+        assert self.running is not None
+        extent = self.node.extents[self.running]
+        if isinstance(extent, Number):
+            return body if extent.value > 0 else ()
+        return (Branch(Operation("<", (Number(0), extent)), body, ()),)
+
+    def _starts_once(self) -> bool:
+        """Whether what a scan starts from is the same at all of its points, and there wherever one is."""
+        known = [e for e in self.node.initial if e is not None]
+        if self.node.written is not None or len(known) < len(self.node.initial):
+            return False
+        parts = [part for e in known for part in walk(e)]
+        views = [self.node.inputs[part.position] for part in parts if isinstance(part, Read)]
+        iterators = [part.dimension for part in parts if isinstance(part, Iterator)]
+        return self.running not in iterators and not any(self._follows(view) for view in views)
+
+    def _follows(self, view: View) -> bool:
+        """Whether the running dimension, or data, may move a view."""
+        assert self.running is not None
+        return any(not isinstance(i, Index) or i.coefficients[self.running] for i in view.indices)
 
     def _combined_points(self, levels: Sequence[_Level], into: _Result) -> Tree:
         """Combine what the inner levels give at one point into ``into``."""
@@ -229,18 +257,22 @@ class _Builder:
     def _guarded(self, body: Tree) -> Tree:
         return body if self.node.guard is None else (Branch(self.node.guard, body, ()),)
 
-    def _started(self, result: _Result) -> Tree:
-        """Return what a reduction starts from: initial values, neutral elements, or nothing."""
+    def _started(self, result: _Result, *, at_start: bool = False) -> Tree:
+        """Return what a reduction starts from: initial values, neutral elements, or nothing.
+
+        ``at_start``: at the first point of the running dimension.
+        """
         if all(e is None for e in self.node.initial):
             return result.empty()
         pairs = zip(result.values, self.node.initial, result.neutral, strict=True)
         values = [(target, e if e is not None else neutral) for target, e, neutral in pairs]
-        instances = [self.assign(t, v, points=self._kept()) for t, v in values if v is not None]
+        here = self._kept(at_start=at_start)
+        instances = [self.assign(t, v, points=here) for t, v in values if v is not None]
         return (*instances, *result.present())
 
-    def _kept(self) -> tuple[IntExpression, ...]:
-        """Return the current kept point: reduced dimensions are 0."""
-        reduced = self.dimensions(Order.POINTWISE)
+    def _kept(self, *, at_start: bool = False) -> tuple[IntExpression, ...]:
+        """Return the current kept point: reduced dimensions are 0, and ``at_start`` the running one too."""
+        reduced = {*self.dimensions(Order.POINTWISE), *((self.running,) if at_start else ())}
         names = enumerate(map(self.kept_name, range(len(self.node.iterators))))
         return tuple(Number(0) if k in reduced else Name(name) for k, name in names)
 
