@@ -199,7 +199,10 @@ def only_program(given: Given, loaded: Sequence[LoadedHost]) -> LoadedHost:
         error(
             "function-parts",
             f"`{listed}` has {len(loaded)} SCoPs, and the C code between them would not run",
-            helps=["give each a function of its own", "or compile the file: `--target opencl`"],
+            helps=[
+                "give each a function of its own",
+                "or compile the file: `polyloom compile FILE --target c -o out`",
+            ],
         )
     )
 

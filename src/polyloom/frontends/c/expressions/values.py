@@ -44,7 +44,7 @@ from polyloom.frontends.c.scope.names import (
 )
 from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Array, CType, Pointer, Record, Scalar, common
-from polyloom.frontends.c.syntax.faults import NotAffine, fail, refuse
+from polyloom.frontends.c.syntax.faults import NotAffine, did_you_mean, fail, refuse
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -163,7 +163,10 @@ def _name(name: str, node: c_ast.Node, state: State) -> Expression:
                 "c-undeclared",
                 f"`{name}` is not declared",
                 state.span(node),
-                helps=["declare it, include its header, or define it: `-D " + name + "=...`"],
+                helps=[
+                    *did_you_mean(name, state.scope.names_around()),
+                    f"declare it, include its header, or define it: `-D {name}=...`",
+                ],
             )
         case _:
             return refuse("c-expression", f"`{name}` is no value", state.span(node), helps=["use a variable"])

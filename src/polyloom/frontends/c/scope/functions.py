@@ -27,6 +27,14 @@ def binary_function(name: str) -> BinaryFunction | None:
 SPECIAL = ("round", "fdim", "fma", "isnan")
 """Functions of ``math.h`` that are made of others."""
 
+
+def function_names() -> list[str]:
+    """Return the names of the functions of ``math.h``, for ``double`` and ``float``."""
+    unary = (name for found in UNARY.values() for name in found.c_names)
+    binary = (name for found in BINARY.values() for name in found.c_names)
+    return [form for name in (*unary, *binary, *SPECIAL) for form in (name, f"{name}f")]
+
+
 EXTREMA = {
     "min": BinaryOp.MINIMUM,
     "max": BinaryOp.MAXIMUM,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import NoReturn
 
 from polyloom.diagnostics import PolyloomError, Source, Span, Unsupported, error
@@ -44,6 +45,13 @@ def refuse(
 ) -> NoReturn:
     """Raise ``Unsupported`` with one error: the program is C, but no static control part."""
     raise Unsupported(error(code, message, span, label=label, notes=notes, helps=helps))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> list[str]:
+    """Return a help text with the known name that is near to an unknown one, where there is one."""
+    names = set(known)
+    near = [] if name in names else get_close_matches(name, sorted(names), n=1)
+    return [f"did you mean `{one}`?" for one in near]
 
 
 def worst(faults: Iterable[PolyloomError]) -> PolyloomError:

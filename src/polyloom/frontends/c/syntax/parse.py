@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from pycparser import c_ast, c_parser
+from pycparser import c_ast, c_lexer, c_parser
 
 from polyloom.diagnostics import PolyloomError, Span
 from polyloom.frontends.c.syntax.faults import fail, line_span
@@ -38,13 +39,36 @@ def parsed(text: str, places: Places) -> c_ast.FileAST | None:
 
 def _fault(text: str, places: Places) -> c_ast.FileAST | str:
     """Return the syntax tree, or what the parser says."""
+    parser = c_parser.CParser(lexer=_Lexer)
     try:
-        tree = c_parser.CParser().parse(f'{_BUILTIN}#line 1 "{places.name}"\n{text}', places.name)
+        tree = parser.parse(f'{_BUILTIN}#line 1 "{places.name}"\n{text}', places.name)
         return c_ast.FileAST(tree.ext[_BUILTIN.count(";") :])
     except c_parser.ParseError as fault:
-        return str(fault)
+        return _placed(str(fault), parser.clex)
     except RecursionError:
         fail("c-syntax", "the text is nested too deeply", None, helps=["take expressions apart"])
+
+
+class _Lexer(c_lexer.CLexer):  # type: ignore[misc]
+    """Remembers the last token that the parser took, and its file."""
+
+    last: tuple[str, Any] | None = None
+
+    def token(self) -> Any:
+        """Return the next token, None at the end."""
+        token = super().token()
+        if token is not None:
+            self.last = (self.filename, token)
+        return token
+
+
+def _placed(message: str, lexer: _Lexer) -> str:
+    """Return a message with a place: where the parser gives none, it is that of the last token it took."""
+    if _PLACE.match(message) or lexer.last is None:
+        return message
+    file, token = lexer.last
+    said = _AT_END if message.endswith(f": {_AT_END}") else f"before: {token.value}"
+    return f"{file}:{token.lineno}:{token.column}: {said}"
 
 
 def _said(message: str) -> str:
@@ -52,6 +76,8 @@ def _said(message: str) -> str:
     before = re.match(r"before: (.*)", message.strip())
     if before:
         return f"before `{before[1]}`"
+    if message == _AT_END:
+        return "the text ends where a bracket is open, or before a `;`"
     return message.strip()[:1].lower() + message.strip()[1:]
 
 
@@ -125,6 +151,7 @@ _BUILTIN = (
 )
 """Types known to compilers without a declaration: ``scope/types`` says which of them count."""
 _HELP = "Polyloom reads C99; does the file compile?"
+_AT_END = "At end of input"
 _TRIED = 20
 """How many words are tried as types."""
 

@@ -55,11 +55,12 @@ def regions(tree: c_ast.FileAST, function: str | None, places: Places) -> tuple[
     own = called if len(called) == 1 else own
     if len(own) > 1:
         names = ", ".join(f"`{f.decl.name}`" for f in own)
+        first = next((f for f in own if f.decl.name != "main"), own[0])
         fail(
             "c-which-function",
             f"no `#pragma scop` marks a part, and there are several functions: {names}",
             None,
-            helps=[f"choose one: `--function {own[-1].decl.name}`", PAIR],
+            helps=[f"choose one: `--function {first.decl.name}`", PAIR],
         )
     body = tuple(own[0].body.block_items or ())
     return (Region(own[0], (), _without_return(body), marked=False),)

@@ -18,9 +18,11 @@ from polyloom.frontends.c.expressions.values import value
 from polyloom.frontends.c.integers.relations import positions, reference, without
 from polyloom.frontends.c.scope.declarations import elements_are_const, type_of_name
 from polyloom.frontends.c.scope.drafts import Access, Draft, Touched
+from polyloom.frontends.c.scope.functions import function_names
 from polyloom.frontends.c.scope.names import Address, Defined, Place
 from polyloom.frontends.c.scope.state import Mode, Result, State
 from polyloom.frontends.c.scope.types import INT, Scalar
+from polyloom.frontends.c.syntax.faults import did_you_mean
 from polyloom.frontends.c.walk.inlining import bound_scope
 from polyloom.ir.expressions import Constant, Expression, Read, walk
 
@@ -36,7 +38,10 @@ def summarised(found: Defined | None, node: c_ast.FuncCall, state: State) -> Exp
             f"`{name}` is a function that Polyloom does not know",
             state.span(node),
             notes=["what it does cannot be seen"],
-            helps=["define it in this file, so that it can be inlined; of the library math.h is known"],
+            helps=[
+                *did_you_mean(name, [*state.scope.names_around(), *function_names()]),
+                "define it in this file, so that it can be inlined; of the library math.h is known",
+            ],
         )
     )
     ctype = type_of_name(found.declaration.type, state) if found is not None else INT
