@@ -69,6 +69,32 @@ def test_the_command_builds_and_the_program_runs(
     assert not (folder / "x").exists()
 
 
+def test_a_layer_is_built_with_the_file_that_calls_it(tmp_path: Path) -> None:
+    layer = "lair twice() : float32 x[3] -> float32 y[3]\n{\n  all (i) in (3)\n    y[i] = 2 * x[i]\n}\n"
+    (tmp_path / "twice.lair").write_text(layer)
+    folder = tmp_path / "out"
+    assert polyloom(["compile", str(tmp_path / "twice.lair"), "--target", "c", "-o", str(folder)]) == 0
+    alone = subprocess.run(["sh", "build.txt"], cwd=folder, capture_output=True, text=True, check=False)
+    assert alone.returncode
+    assert "name the C file that calls the function" in alone.stderr
+    (folder / "my main.c").write_text(CALLS)
+    subprocess.run(["sh", "build.txt", "my main.c"], cwd=folder, check=True)
+    done = subprocess.run([folder / "a.out"], capture_output=True, text=True, check=True)
+    assert done.stdout == "1 2 4 6\n"
+
+
+CALLS = """\
+#include <stdio.h>
+#include "polyloom_loops.h"
+
+int main(void) {
+  float x[3] = {1, 2, 3}, y[3];
+  int done = polyloom_twice(x, y);
+  printf("%d %g %g %g\\n", done, y[0], y[1], y[2]);
+}
+"""
+
+
 def program(folder: Path, options: Sequence[str]) -> Path:
     command = [shutil.which("gcc") or "cc", *STRICT, "a.c", "polyloom_host.c", *options, "-ldl", "-lm"]
     subprocess.run([*command, "-o", "program"], cwd=folder, check=True)

@@ -25,6 +25,8 @@ from polyloom.mdh.dropin.source import Place, replacement, with_calls
 from polyloom.mdh.print.names import c_names
 
 BUILD = "build.txt"
+CALLER = '"${1:?name the C file that calls the function}"'
+"""What the command of a function without a file around it builds with it: what the shell gives it."""
 
 Versions = Sequence[tuple[Mapping[str, int], HostProgram]]
 """A program for certain values of parameters, and for all."""
@@ -102,7 +104,7 @@ class Maker:
     def of_program(self, program: HostProgram) -> DropIn:
         """Return a host program, such as a layer's, as a C function without a file around it."""
         call = signature(program, next(iter(c_names([f"polyloom_{program.name}"]).values())))
-        return self._complete(self._made([(call, program)]), self._command("YOUR_FILE.c", ()), [call])
+        return self._complete(self._made([(call, program)]), self.side.command.format(program=CALLER), [call])
 
     def _made(self, functions: Sequence[tuple[Signature, HostProgram]]) -> dict[str, str]:
         return self.side.files([(call, self._versions(program)) for call, program in functions])
