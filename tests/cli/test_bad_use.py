@@ -42,6 +42,11 @@ def test_wrong_usage(capsys: Captured, arguments: list[str]) -> None:
     assert "Error: " in failure(capsys, arguments, 2)
 
 
+def test_a_verb_that_is_near_is_named(capsys: Captured) -> None:
+    assert "Did you mean 'explain'?" in failure(capsys, ["explane", *MAPPED], 2)
+    assert "Did you mean" not in failure(capsys, ["frobnicate"], 2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

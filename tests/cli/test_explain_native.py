@@ -23,6 +23,13 @@ def test_the_loops_of_a_c_program(capsys: Captured) -> None:
     assert "  S2: cost model; " in text and "vectors of" in text and found["tree"] in text
 
 
+def test_a_text_ends_its_last_line(capsys: Captured) -> None:
+    for where in ([], [*SIZES, "--device", "native"]):
+        assert run(["explain", GEMM, *where]) == 0
+        text = capsys.readouterr().out
+        assert text.endswith("\n") and not text.endswith("\n\n")
+
+
 def test_a_model_and_what_has_no_schedule(capsys: Captured) -> None:
     found = document(capsys, ["explain", str(EXAMPLES / "models/cnn.onnx"), "--device", "native"])
     assert {"relu1", "dense"} <= {hom["name"] for hom in found["md_homs"]}

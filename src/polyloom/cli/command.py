@@ -89,6 +89,17 @@ class Verbs(click.Group):
             )
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of a verb; of a word near a verb, the error says which."""
+        from difflib import get_close_matches
+
+        near = get_close_matches(args[0], VERBS, n=1)
+        if near and args[0] not in VERBS:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without importing them."""
         with formatter.section("Verbs"):

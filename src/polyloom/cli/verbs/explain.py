@@ -121,7 +121,7 @@ def _explain_native(
     with status_line(f"compiling {source.name}"):
         program = open_loaded(load_program(source, reading_of(options)), device, database)
         found = explain_native(program, options["parameters"])
-    print_document(found.json()) if as_json else click.echo(str(found), nl=False)
+    print_document(found.json()) if as_json else click.echo(str(found).rstrip("\n"))
 
 
 def _explain_csl(
@@ -173,4 +173,4 @@ def _explain_loops(
     if tree:
         click.echo(found.schedule_trees(), nl=False)
         return
-    print_document(found.json()) if as_json else click.echo(str(found), nl=False)
+    print_document(found.json()) if as_json else click.echo(str(found).rstrip("\n"))
