@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import prod
+from math import inf, prod
 
 from polyloom.diagnostics import Diagnostic, remark
 from polyloom.ir.expressions import Read
@@ -271,21 +271,29 @@ def _groups(arrays: Mapping[str, LocalArray], state: Sequence[tuple[str, str]]) 
 def _best(
     group: frozenset[str], uses: Sequence[Use | FabricUse], arrays: Arrays, options: SimdOptions
 ) -> Layout:
-    """Return the cheapest layout; of equal ones the first, and the plain one comes first."""
+    """Return the cheapest layout; of equal ones the first: they come with growing padding, the plain one first."""
 
-    def cost(layout: Layout) -> tuple[float, int]:
+    def cost(layout: Layout, most: float) -> float:
+        """Stops adding up where that comes to ``most``."""
         changed = {**arrays, **{name: layout.of(arrays[name]) for name in group}}
-        return sum(use.cycles(changed) for use in uses), layout.padding
+        total = 0.0
+        for use in uses:
+            total += use.cycles(changed)
+            if total >= most:
+                break
+        return total
 
-    plain = Layout()
-    bound = _GAIN * cost(plain)[0]
-    alike = len({len(arrays[name].extent) for name in group}) == 1
-    if not alike or sum(use.least(group, arrays) for use in uses) >= bound:
-        return plain
-    layouts = (plain, *_layouts(replace(arrays[min(group)], order=()), arrays, options))
-    costs = {layout: cost(layout) for layout in layouts}
-    best = min(costs, key=lambda layout: costs[layout])
-    return best if costs[best][0] < bound else plain
+    best, least = Layout(), sum(use.least(group, arrays) for use in uses)
+    found = _GAIN * cost(best, inf)
+    if len({len(arrays[name].extent) for name in group}) > 1:
+        return best
+    for layout in _layouts(replace(arrays[min(group)], order=()), arrays, options):
+        if found <= least:
+            break
+        cycles = cost(layout, found)
+        if cycles < found:
+            best, found = layout, cycles
+    return best
 
 
 def _layouts(array: LocalArray, arrays: Arrays, options: SimdOptions) -> Iterator[Layout]:

@@ -38,6 +38,8 @@ def filter_of(builder: RoleBuilder, queue: str, parts: Sequence[Passed]) -> Filt
     kept = reduce(isl.Set.union, (part.items for part in parts if part.kept)).intersect_params(context)
     every = reduce(isl.Set.union, (part.items for part in parts)).intersect_params(context).coalesce()
     for depth in range(every.dim(isl.dim_type.set)):
+        if not _same_rounds(kept, every, depth):
+            return None  # nor in the rounds inside these
         found = _in_rounds(builder.code(), kept, every, depth)
         if found is not None:
             return Filter(queue, *found)
@@ -45,27 +47,29 @@ def filter_of(builder: RoleBuilder, queue: str, parts: Sequence[Passed]) -> Filt
 
 
 @remembered
+def _same_rounds(kept: isl.Set, every: isl.Set, depth: int) -> bool:
+    """Whether something is kept in all rounds."""
+    return same_rounds([kept, every], depth)
+
+
+@remembered
 def _in_rounds(
     code: CodeBuilder, kept: isl.Set, every: isl.Set, depth: int
 ) -> tuple[IntExpression, IntExpression, IntExpression] | None:
-    """Return what goes by before what is kept, what is kept, and all, of a round; None where that varies."""
-    if not same_rounds([kept, every], depth):
-        return None
+    """Return what goes by before what is kept, what is kept, and all, of a round; None where that varies.
+
+    In each round something is kept.
+    """
     names, (mine, all_of_it) = within_rounds([kept, every], depth)
+    rounds = all_of_it.params()
+    keep, period = (_count(code, part, rounds, names) for part in (mine, all_of_it))
+    if keep is None or period is None:
+        return None
     others = all_of_it.subtract(mine)
     before = _beside(others, mine.lexmax(), isl.Map.lex_lt(all_of_it.get_space()))
     after = _beside(others, mine.lexmin(), isl.Map.lex_gt(all_of_it.get_space()))
-    if not before.is_disjoint(after):
-        return None
-    rounds = all_of_it.params()
-    counts: list[IntExpression] = []
-    for part in (mine, all_of_it, before):
-        count = _count(code, part, rounds, names)
-        if count is None:
-            return None
-        counts.append(count)
-    keep, period, skip = counts
-    return skip, keep, period
+    skip = _count(code, before, rounds, names) if before.is_disjoint(after) else None
+    return None if skip is None else (skip, keep, period)
 
 
 def _beside(others: isl.Set, end: isl.Set, order: isl.Map) -> isl.Set:

@@ -6,6 +6,7 @@ Source: dtg_codegen, Sec. 4.3, eqs. (7)-(9); the enlargement: Sec. 5.3.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 import islpy as isl
@@ -93,12 +94,12 @@ class LocalArray:
             return f"{self.extent[k] - 1 - self.low[k]} - {name}"
         return f"{name} + {self.low[k]}"
 
-    @property
+    @cached_property
     def dimensions(self) -> tuple[int, ...]:
         """The tensor's dimensions in the order in which they lie in memory, the outermost first."""
         return self.order or tuple(range(len(self.extent)))
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The extents of the array as it is declared."""
         extents = tuple(self.extent[k] for k in self.dimensions)
@@ -121,13 +122,13 @@ class LocalArray:
         """Bytes of the enlarged array."""
         return self.type.size * prod(self.shape)
 
-    @property
+    @cached_property
     def strides(self) -> tuple[int, ...]:
         """Elements from one index to the next, in each dimension of the array as declared (row-major)."""
         shape = self.shape
         return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
-    @property
+    @cached_property
     def signed_strides(self) -> tuple[int, ...]:
         """Elements from one index of the tensor to the next, in each of its dimensions."""
         strides = dict(zip(self.dimensions, self.strides, strict=True))

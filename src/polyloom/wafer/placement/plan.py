@@ -149,9 +149,11 @@ def distinct_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
             for changed in _distinct_orders(port, _line_extents(problem, plan.places, name, port)):
                 yield replace(plan, inputs=_with(plan.inputs, n, changed))
     if problem.chooses_outputs:
-        for n, (_, port) in enumerate(plan.outputs):
-            for changed in (_turned(port, inward=False), _opposite(port)):
-                yield replace(plan, outputs=_with(plan.outputs, n, changed))
+        for n, (name, port) in enumerate(plan.outputs):
+            turned, most = _turned(port, inward=False), _MOST_TURNED * _wavelets_out(problem, plan, name, port)
+            for changed in (turned, _opposite(port)):
+                if changed is not turned or _wavelets_out(problem, plan, name, turned) <= most:
+                    yield replace(plan, outputs=_with(plan.outputs, n, changed))
     if problem.chooses_inputs:
         for n, (_, port) in enumerate(plan.inputs):
             yield replace(plan, inputs=_with(plan.inputs, n, _turned(port, inward=True)))
@@ -176,6 +178,15 @@ def traffic_cycles(problem: Problem, plan: Plan, change: Change) -> float:
         (_wavelets(problem, plan, *each) for each in ports if each[:2] in change),
         default=0.0,
     )
+
+
+def _wavelets_out(problem: Problem, plan: Plan, name: str, port: Port) -> float:
+    return _wavelets(problem, plan, name, port, inward=False)
+
+
+_MOST_TURNED = 3
+"""Times the wavelets of a port, of those with which a result may leave along the other axis: its PEs send one
+after the other, and more took up to nine times the cycles."""
 
 
 def _wavelets(problem: Problem, plan: Plan, name: str, port: Port, inward: bool) -> float:
