@@ -271,7 +271,7 @@ def _groups(arrays: Mapping[str, LocalArray], state: Sequence[tuple[str, str]]) 
 def _best(
     group: frozenset[str], uses: Sequence[Use | FabricUse], arrays: Arrays, options: SimdOptions
 ) -> Layout:
-    """Return the cheapest layout; of equal ones the first: they come with growing padding, the plain one first."""
+    """Return the cheapest layout; of equal ones the first: they come with more and more padding."""
 
     def cost(layout: Layout, most: float) -> float:
         """Stops adding up where that comes to ``most``."""

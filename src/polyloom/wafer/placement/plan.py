@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import permutations
 
 import islpy as isl
@@ -150,10 +151,11 @@ def distinct_neighbours(problem: Problem, plan: Plan) -> Iterator[Plan]:
                 yield replace(plan, inputs=_with(plan.inputs, n, changed))
     if problem.chooses_outputs:
         for n, (name, port) in enumerate(plan.outputs):
-            turned, most = _turned(port, inward=False), _MOST_TURNED * _wavelets_out(problem, plan, name, port)
-            for changed in (turned, _opposite(port)):
-                if changed is not turned or _wavelets_out(problem, plan, name, turned) <= most:
-                    yield replace(plan, outputs=_with(plan.outputs, n, changed))
+            wavelets = partial(_wavelets, problem, plan, name, inward=False)
+            turned = _turned(port, inward=False)
+            if wavelets(turned) <= _MOST_TURNED * wavelets(port):
+                yield replace(plan, outputs=_with(plan.outputs, n, turned))
+            yield replace(plan, outputs=_with(plan.outputs, n, _opposite(port)))
     if problem.chooses_inputs:
         for n, (_, port) in enumerate(plan.inputs):
             yield replace(plan, inputs=_with(plan.inputs, n, _turned(port, inward=True)))
@@ -175,13 +177,9 @@ def traffic_cycles(problem: Problem, plan: Plan, change: Change) -> float:
     ports = [(name, port, True) for name, port in plan.inputs]
     ports += [(name, port, False) for name, port in plan.outputs]
     return max(
-        (_wavelets(problem, plan, *each) for each in ports if each[:2] in change),
+        (_wavelets(problem, plan, name, port, inward=i) for name, port, i in ports if (name, port) in change),
         default=0.0,
     )
-
-
-def _wavelets_out(problem: Problem, plan: Plan, name: str, port: Port) -> float:
-    return _wavelets(problem, plan, name, port, inward=False)
 
 
 _MOST_TURNED = 3
@@ -189,7 +187,7 @@ _MOST_TURNED = 3
 after the other, and more took up to nine times the cycles."""
 
 
-def _wavelets(problem: Problem, plan: Plan, name: str, port: Port, inward: bool) -> float:
+def _wavelets(problem: Problem, plan: Plan, name: str, port: Port, *, inward: bool) -> float:
     boxes = _line_boxes(problem, plan.places, name, port.axis, inward=inward)
     size = problem.program.buffer(name).type.size
     return max(map(math.prod, boxes), default=0) * size / _WAVELET_BYTES
