@@ -281,3 +281,19 @@ def whole_arrays(a, b, x):  # type: ignore[no-untyped-def]
     for v in x:
         total += v
     return c, d, total
+
+
+@case(lambda g: (floats(g, 3, 5), floats(g, 5), g.integers(0, 9, 4).astype(np.int8), floats(g, 7)))
+def in_place_and_side_by_side(a, x, k, y):  # type: ignore[no-untyped-def]
+    a += 1
+    a *= x
+    x -= x[::-1]
+    k **= 2
+    k += 120
+    for i, (u, v) in enumerate(zip(x, y)):  # noqa: B905
+        y[i] = u - v
+    total = 0.0
+    for u, v, w in zip(y, x, k):  # noqa: B905
+        total += u * v - w
+        x[0] += 1
+    return total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -208,6 +209,26 @@ def odd_type(x, y):  # type: ignore[no-untyped-def]
     z[0] = x[0]
 
 
+def narrower_whole(x, y):  # type: ignore[no-untyped-def]
+    z = np.zeros(9, np.int32)
+    z += y
+
+
+def pairs(x, y):  # type: ignore[no-untyped-def]
+    for u, v in tuple(x):
+        y[0] = u + v
+
+
+def counted_from_one(x, y):  # type: ignore[no-untyped-def]
+    for i, v in enumerate(x, 1):
+        y[0] += i * v
+
+
+def too_many_beside(x, y):  # type: ignore[no-untyped-def]
+    for u, v in zip(x, y, x):  # noqa: B905
+        y[0] = u + v
+
+
 def nothing(x, y):  # type: ignore[no-untyped-def]
     pass
 
@@ -234,6 +255,10 @@ def nothing(x, y):  # type: ignore[no-untyped-def]
         (odd_size, "python-array", 2, "np.zeros(min(len(x), len(y)))"),
         (made_in_a_loop, "python-array", 3, "z = np.zeros(3)"),
         (odd_type, "python-type", 2, "np.complex64"),
+        (narrower_whole, "python-value", 3, "z += y"),
+        (pairs, "python-statement", 2, None),
+        (counted_from_one, "python-statement", 2, None),
+        (too_many_beside, "python-statement", 2, None),
         (nothing, "python-statement", 1, None),
     ],
 )
@@ -342,6 +367,29 @@ def test_lengths_and_asserts_are_looked_at_in_each_call() -> None:
             polyloom.PolyloomError, match="slices differ in length or end before 0, or an `assert` fails"
         ):
             jitted(*map(np.ones, sizes))
+
+
+def test_arrays_side_by_side_end_with_the_shortest_and_change_in_place() -> None:
+    def products(x, y, z):  # type: ignore[no-untyped-def]
+        z += 1
+        for i, (u, v) in enumerate(zip(x, y)):  # noqa: B905
+            z[0] += (i + 1) * u * v
+            x[-1] = v
+
+    jitted = polyloom.jit(products)
+    for n, m in product((1, 2, 7), (0, 1, 2, 7)):
+        own, pythons = ([np.arange(n) + 2.0, np.arange(m) + 3.0, np.zeros(2)] for _ in range(2))
+        jitted(*own)
+        products(*pythons)
+        for have, want in zip(own, pythons, strict=True):
+            np.testing.assert_array_equal(have, want)
+    z = np.zeros((0, 3))
+    polyloom.jit(in_place)(z)
+    assert z.shape == (0, 3)
+
+
+def in_place(z):  # type: ignore[no-untyped-def]
+    z += 1
 
 
 def test_ends_of_slices_that_count_from_the_end_in_a_call_are_refused_in_it() -> None:

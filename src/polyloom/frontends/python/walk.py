@@ -73,6 +73,15 @@ class Test:
     wanted: bool
 
 
+@dataclass(frozen=True)
+class _Elements:
+    """What a loop over elements goes over: names for those of ``arrays``, and ``at`` for their index."""
+
+    at: ast.Name | None
+    names: list[ast.expr]
+    arrays: list[ast.Name]
+
+
 @dataclass
 class Walk(Reader):
     """The walk over a function's body. ``assigned``: how often each name is assigned to."""
@@ -107,9 +116,9 @@ class Walk(Reader):
     def _statement(self, node: ast.stmt) -> None:
         match node:
             case ast.For(target=target, iter=values_, orelse=[]) if (
-                array := self._elements_of(target, values_)
+                over := self._elements_of(target, values_)
             ) is not None:
-                self._for_elements(node, array)
+                self._for_elements(node, over)
             case ast.For(target=ast.Name(), orelse=[]):
                 self._for(node)
             case ast.Assert(test=test) if not self.loops and not self.conditions and not self.tests:
@@ -127,6 +136,9 @@ class Walk(Reader):
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._assign(node, target, value)
             case ast.AugAssign(target=ast.Name() | ast.Subscript() as target, op=op, value=value):
+                if isinstance(target, ast.Name) and self._extents(target.id):  # NumPy stores in place
+                    all_of_it = ast.copy_location(ast.Constant(...), target)
+                    target = ast.copy_location(ast.Subscript(target, all_of_it, ast.Store()), target)
                 sum_ = ast.copy_location(ast.BinOp(target, op, value), node)
                 self._assign(node, target, sum_)
             case ast.Return() if not self.loops and not self.conditions and not self.tests:
@@ -138,33 +150,46 @@ class Walk(Reader):
                 help_ = "loops are `for i in range(...)`, branches `if`; the rest are assignments"
                 self.text.refuse("python-statement", f"`{what}` has no affine form", node, "", help_)
 
-    def _elements_of(self, target: ast.expr, iterated: ast.expr) -> ast.Name | None:
-        """Return the array of ``for x in a`` and ``for i, x in enumerate(a)``; None for other loops."""
-        match target, iterated:
-            case ast.Tuple(elts=[ast.Name(), ast.Name()]), ast.Call(
-                func=function, args=[ast.Name() as array], keywords=[]
-            ) if self.meant(function) is enumerate:
-                pass
-            case ast.Name(), ast.Name() as array:
-                pass
-            case _:
+    def _elements_of(self, target: ast.expr, iterated: ast.expr) -> _Elements | None:
+        """Return what ``for x in a``, over ``zip`` and ``enumerate`` too, goes over; None for other loops."""
+        at: ast.Name | None = None
+        if (counted := self._arguments(iterated, enumerate)) is not None:
+            match target, counted:
+                case ast.Tuple(elts=[ast.Name() as index, element]), [one]:
+                    at, target, iterated = index, element, one
+                case _:
+                    return None
+        names, arrays = [target], [iterated]
+        if (zipped := self._arguments(iterated, zip)) is not None:
+            if not isinstance(target, ast.Tuple) or not zipped or len(target.elts) != len(zipped):
                 return None
-        return array if len(self._extents(array.id)) == 1 else None
+            names, arrays = target.elts, zipped
+        found = [a for a in arrays if isinstance(a, ast.Name) and len(self._extents(a.id)) == 1]
+        is_known = len(found) == len(arrays) and all(isinstance(name, ast.Name) for name in names)
+        return _Elements(at, names, found) if is_known else None
 
-    def _for_elements(self, node: ast.For, array: ast.Name) -> None:
-        """Walk over ``for k in range(len(a)): x = a[k]; ...``."""
-        match node.target:
-            case ast.Tuple(elts=[ast.Name() as at, element]):
-                pass
-            case element:
-                self.temporaries += 1
-                at = ast.Name(f"at_{self.temporaries}", ast.Store())
-        place = ast.Subscript(array, ast.Name(at.id, ast.Load()), ast.Load())
-        ends = ast.Call(ast.Name("range", ast.Load()), [ast.Call(ast.Name("len"), [array], [])], [])
-        first = ast.Assign([element], place)
-        loop = ast.For(at, ends, [first, *node.body], [])
-        for new in (at, place, place.slice, ends, ends.args[0], first):
-            ast.copy_location(new, node.target)
+    def _arguments(self, node: ast.expr, function: object) -> list[ast.expr] | None:
+        """Return the arguments of a call of a function; None where it is no call of it by place alone."""
+        is_call = isinstance(node, ast.Call) and not node.keywords and self.meant(node.func) is function
+        return node.args if is_call and isinstance(node, ast.Call) else None
+
+    def _for_elements(self, node: ast.For, over: _Elements) -> None:
+        """Walk over ``for k in range(min(len(a), len(b))): x = a[k]; y = b[k]; ...``."""
+        at = over.at
+        if at is None:
+            self.temporaries += 1
+            at = ast.Name(f"at_{self.temporaries}", ast.Store())
+        lengths: list[ast.expr] = [ast.Call(ast.Name("len", ast.Load()), [a], []) for a in over.arrays]
+        length = lengths[0] if len(lengths) == 1 else ast.Call(ast.Name("min", ast.Load()), lengths, [])
+        ends = ast.Call(ast.Name("range", ast.Load()), [length], [])
+        given: list[ast.stmt] = [
+            ast.Assign([name], ast.Subscript(array, ast.Name(at.id, ast.Load()), ast.Load()))
+            for name, array in zip(over.names, over.arrays, strict=True)
+        ]
+        loop = ast.For(at, ends, [*given, *node.body], [])
+        for new in (at, *ast.walk(ends), *(part for one in given for part in ast.walk(one))):
+            if not hasattr(new, "lineno"):
+                ast.copy_location(new, node.target)
         self._for(ast.copy_location(loop, node))
 
     def _for(self, node: ast.For) -> None:
