@@ -143,7 +143,7 @@ def test_a_port_whose_traffic_takes_longer_than_the_plan_is_not_tried() -> None:
     assert not any(WEST_IN in text for text in tried)
 
 
-@pytest.mark.parametrize(("second", "varied"), [(1040, True), (1060, False)])
+@pytest.mark.parametrize(("second", "varied"), [(1100, True), (1200, False)])
 def test_ports_of_a_second_layout_are_varied_where_it_is_about_as_good(second: int, varied: bool) -> None:
     estimates = (LayoutEstimate(100, (), 16), LayoutEstimate(101, (), 16))
     turned = [_places(2), (Place(_places(4)[0].y, _places(4)[0].x),)]

@@ -302,8 +302,8 @@ def _legal_ports(search: _Search, plans: Sequence[Plan]) -> list[tuple[Plan, Can
     return []
 
 
-_CLOSE = 1.05
-"""Of the best layout's cycles, those of another one whose ports are varied, too: they save hardly more."""
+_CLOSE = 1.15
+"""Of the best layout's cycles, those of another one whose ports are varied, too: they save at most that."""
 
 
 def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
