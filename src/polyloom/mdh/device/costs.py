@@ -53,6 +53,7 @@ class MemoryCosts:
     usable_share: float
     line_bytes: int
     misaligned_bytes: float
+    foreseen_bytes: int
     prefetch_bytes: int
     largest_prefetch_factor: float
     write_factor: float
@@ -72,6 +73,7 @@ class CpuCosts:
     barrier_factor: float
     per_line: float
     partial_tile: float
+    partial_vector: float
     unknown_partial_tile: float
     fma_per_cycle: float
     loads_per_cycle: float
@@ -94,6 +96,7 @@ class CpuCosts:
     waiting_total: float
     scattered_element: float
     bytes_per_cycle: tuple[float, ...]
+    short_piece_factor: float
     ways: tuple[int, ...]
     default_caches: tuple[int, ...]
     page_bytes: int

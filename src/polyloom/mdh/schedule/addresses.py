@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import gcd, prod
 
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of
@@ -69,6 +70,17 @@ def _access(view: View, buffer: Buffer, dimensions: int) -> Access | None:
         steps=steps,
         offsets=tuple(index.offset for index in affine),
     )
+
+
+def places(axis: Iterable[tuple[int, int]], sizes: Sequence[int]) -> tuple[int, int]:
+    """Return how many places along an axis a box of points touches, and how far apart they are.
+
+    ``axis``: the dimensions that move along it, and how far each, without sign; ``sizes``: of the box.
+    """
+    moving = [(sizes[d], step) for d, step in axis if sizes[d] > 1]
+    unit = gcd(*(step for _, step in moving)) or 1
+    reached = 1 + sum(step // unit * (n - 1) for n, step in moving)
+    return min(reached, prod(n for n, _ in moving)), unit
 
 
 def row_length(buffer: Buffer, axis: int) -> IntExpression:

@@ -22,7 +22,7 @@ from math import ceil, prod
 from polyloom.ir.host import Order
 from polyloom.mdh.device.costs import NEAR
 from polyloom.mdh.device.devices import DeviceModel
-from polyloom.mdh.schedule.addresses import Access
+from polyloom.mdh.schedule.addresses import Access, places
 from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, Reads, likely
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule
 from polyloom.mdh.schedule.tiling import TileFacts, parts_vectors
@@ -281,8 +281,8 @@ class _Designs:
         read = [a for a in inner if a.uses(d)]
 
         def needed(size: int) -> int:
-            extents = {**{e: self.extent(e) for e in range(len(self.plain.private))}, d: size}
-            return sum(_bytes(a, extents) for a in read)
+            sizes = [size if e == d else self.extent(e) for e in range(len(self.plain.private))]
+            return sum(_bytes(a, sizes) for a in read)
 
         room, n = self.device.caches[1] // 2, self.extent(d)
         if needed(n) <= room:
@@ -306,10 +306,11 @@ class _Designs:
                 have *= ceil(self.extent(d) / size)
 
 
-def _bytes(access: Access, extents: Mapping[int, int]) -> int:
-    """Return the bytes of the box of an array that some points read."""
-    boxes = (1 + sum(abs(step) * (extents[d] - 1) for d, step in enumerate(steps)) for steps in access.steps)
-    return prod(boxes) * access.buffer.type.size
+def _bytes(access: Access, sizes: Sequence[int]) -> int:
+    """Return the bytes of an array that some points read; rows that lie between those are not read."""
+    found = [places([(d, abs(s)) for d, s in enumerate(steps) if s], sizes) for steps in access.steps]
+    rows = prod(n for n, _ in found[:-1])
+    return rows * (prod(found[-1]) if found else 1) * access.buffer.type.size
 
 
 def _divisor(n: int, most: int) -> int:

@@ -140,11 +140,13 @@ class _Cpu:
     @property
     def _partial_tiles(self) -> float:
         """The factor for tiles that do not divide the extents."""
-        factor = 1.0
+        factor, vector = 1.0, self.facts.schedule.vector
         for d, n in enumerate(self.sizes.extents):
             tile = self.facts.tile(d)
-            if self.facts.extent(d) is None and d == self.facts.schedule.vector:
+            if d == vector and self.facts.extent(d) is None:
                 factor *= 1.0 + self.costs.unknown_partial_tile * tile / n
+            elif d == vector and n % self.facts.width(d):
+                factor *= 1.0 + self.costs.partial_vector * tile / n
             elif n % tile:
                 factor *= 1.0 + self.costs.partial_tile * tile / n
         return factor

@@ -14,7 +14,7 @@ from functools import cached_property
 from math import ceil, gcd, prod
 
 from polyloom.mdh.device.costs import CpuCosts, MemoryCosts
-from polyloom.mdh.schedule.addresses import Access, known
+from polyloom.mdh.schedule.addresses import Access, known, places
 from polyloom.mdh.schedule.copy_plan import CopyPlan
 from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, LoopSizes
 from polyloom.mdh.schedule.schedules import Sizes
@@ -45,12 +45,17 @@ class Traffic:
         """The size of an element."""
         return self.access.buffer.type.size if self.plan is None else self.plan.element.size
 
-    def rows(self, box: Sequence[int]) -> list[tuple[int, int]]:
-        """Return how many elements a box has along each axis, and their distance, the nearest ones first."""
+    def rows(self, sizes: Sizes) -> list[tuple[int, int]]:
+        """Return how many elements some points touch along each axis, and their distance, the nearest first.
+
+        Windows two rows apart touch every second row, none of those between.
+        """
+        found = [places(axis, sizes) for axis in self.axes]
         if self.plan is None:
-            return list(zip(reversed(box), reversed(self._distances), strict=True))
+            pairs = zip(found, self._distances, strict=True)
+            return [(n, unit * distance) for (n, unit), distance in pairs][::-1]
         axes, strides, size = self.plan.axes, self.plan.strides, self.bytes
-        rows = [(box[axis], strides[axis] * size) for axis in reversed(axes)]
+        rows = [(found[axis][0], found[axis][1] * strides[axis] * size) for axis in reversed(axes)]
         if self.plan.panel is None:
             return rows
         width = self.plan.panel[1]
@@ -132,11 +137,7 @@ class MemoryModel:
     def elements(self, item: Traffic, sizes: Sizes) -> float:
         """Return the bytes of the elements that some points touch of an array, nothing between them."""
         moving = prod(sizes[d] for d in {d for axis in item.axes for d, _ in axis})
-        box = 1
-        for axis in item.axes:
-            unit = gcd(*(step for _, step in axis))
-            box *= 1 + sum(step // unit * (sizes[d] - 1) for d, step in axis)
-        return float(min(moving, box) * item.bytes)
+        return float(min(moving, prod(places(axis, sizes)[0] for axis in item.axes)) * item.bytes)
 
     def pieces(self, item: Traffic, sizes: Sizes) -> Pieces:
         """Return the pieces of memory that some points touch of an array or of its copy."""
@@ -154,7 +155,7 @@ class MemoryModel:
     def _touched(self, item: Traffic, sizes: Sizes) -> Pieces:
         """Return the pieces of memory between which there are whole lines that nothing touches."""
         run, apart = item.bytes, list[tuple[int, int]]()
-        for n, distance in item.rows(self._box(item, sizes)):
+        for n, distance in item.rows(sizes):
             if n == 1:
                 continue
             if not apart and run <= distance <= self.costs.line_bytes:
@@ -182,18 +183,27 @@ class MemoryModel:
         reads = self.sizes.reads
         return [(reads.hom.inputs[k].buffer, reads.inputs[k], self.sizes.plan(k), False) for k in inputs]
 
-    def traffic(self, capacity: float, ways: int = 0, *, near: bool = False) -> float:
+    def traffic(self, capacity: float, period: int = 0, *, short: float | None = None) -> float:
         """Return the bytes that come through from behind a cache of some size.
 
-        ``near``: that what is behind it is as quick for rows in pieces.
+        ``period``: the distance at which lines meet in a set, 0 where they are spread; ``short``: how much
+        longer a line takes of which less is wanted, far from others; None where what is behind is slower for
+        all rows in pieces.
         """
 
         def load(item: Traffic, sizes: Sizes) -> float:
-            return self.footprint(item, sizes) * (1.0 if near else self._jumps(item))
+            slower = self._jumps(item) if short is None else short if self._is_short(item, sizes) else 1.0
+            return self.footprint(item, sizes) * slower
 
-        return self._loaded(capacity, ways, load)
+        return self._loaded(capacity, period, load)
 
-    def unforeseen(self, capacity: float, ways: int) -> float:
+    def _is_short(self, item: Traffic, sizes: Sizes) -> bool:
+        """Whether some points read pieces of lines that lie further apart than any prefetcher foresees."""
+        pieces = self.pieces(item, sizes)
+        is_far = min((far for _, far in pieces.apart), default=0) >= self.costs.foreseen_bytes
+        return is_far and pieces.bytes < self.costs.line_bytes and not item.written
+
+    def unforeseen(self, capacity: float, period: int) -> float:
         """Return the bytes that could come from behind a cache while reductions wait for their results.
 
         A register tile's results are touched once, behind its loop over the reduction: where its rows are
@@ -205,10 +215,10 @@ class MemoryModel:
         def late(item: Traffic, sizes: Sizes) -> float:
             return self.footprint(item, sizes) * (self._jumps(item) - 1.0) if item.written else 0.0
 
-        return self._loaded(capacity, ways, late)
+        return self._loaded(capacity, period, late)
 
-    def _loaded(self, capacity: float, ways: int, load: _Measure) -> float:
-        period, usable = int(capacity) // ways if ways else 0, self.costs.usable_share * capacity
+    def _loaded(self, capacity: float, period: int, load: _Measure) -> float:
+        usable = self.costs.usable_share * capacity
 
         def need(item: Traffic, sizes: Sizes) -> float:
             return self._room(item, sizes, usable, period)
@@ -312,11 +322,15 @@ class CacheModel:
 
     @cached_property
     def _levels(self) -> list[tuple[int, float, int]]:
-        """The bytes of each cache, the rate of what is behind it, its ways."""
+        """The bytes of each cache, the rate of what is behind it, the distance at which lines meet in a set.
+
+        Where neighbouring pages lie in memory nobody knows: beyond a page lines meet by chance.
+        """
         caches = self.caches or self.costs.default_caches
         rates = self.costs.bytes_per_cycle[: len(caches) - 1] + self.costs.bytes_per_cycle[-1:]
         ways = (self.ways or self.costs.ways)[: len(self.costs.ways)]
-        return list(zip(caches, rates, (*ways, *(0 for _ in caches)), strict=False))
+        periods = [min(size // way, self.costs.page_bytes) for size, way in zip(caches, ways, strict=False)]
+        return list(zip(caches, rates, (*periods, *(0 for _ in caches)), strict=False))
 
     @cached_property
     def _data(self) -> float:
@@ -337,8 +351,8 @@ class CacheModel:
     def waits(self) -> float:
         """Cycles in which nothing is done but wait for rows of results."""
         return sum(
-            self.memory.unforeseen(size, way) / rate
-            for size, rate, way in self._levels[1:2]
+            self.memory.unforeseen(size, period) / rate
+            for size, rate, period in self._levels[1:2]
             if self._leaves(size)
         )
 
@@ -346,11 +360,13 @@ class CacheModel:
     def cycles(self) -> list[float]:
         """Cycles that each level takes, summed over cores, and page misses; data that fit are there."""
         reduces = bool(self.memory.sizes.facts.reduced)
+        near = [
+            self.costs.short_piece_factor,
+            *(1.0 if reduces and p else None for _, _, p in self._levels[1:]),
+        ]
         cycles = [
-            self.memory.traffic(size, way, near=not number or (reduces and way > 0)) / rate
-            if self._leaves(size)
-            else 0.0
-            for number, (size, rate, way) in enumerate(self._levels)
+            self.memory.traffic(size, period, short=short) / rate if self._leaves(size) else 0.0
+            for short, (size, rate, period) in zip(near, self._levels, strict=True)
         ]
         in_cache = self._data <= self._levels[-1][0]
         miss = self.costs.page_miss_in_cache if in_cache else self.costs.page_miss_in_memory

@@ -1,0 +1,123 @@
+"""What the cost model of processors says of schedules that differ in one thing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+import pytest
+from homs import buffers_of, convolution, hom_of, matmul
+from test_designs import with_constants
+
+from polyloom.ir.host import HostProgram, Index, View
+from polyloom.mdh.device.costs import CpuCosts
+from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.native.device import choose
+from polyloom.mdh.schedule.addresses import places
+from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes, Reads
+from polyloom.mdh.schedule.cost.memory_cost import CacheModel, MemoryModel
+from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.mdh.schedule.search_space import ScheduleSpace
+from polyloom.mdh.schedule.tiling import TileFacts
+from polyloom.polyhedra.loops.tree import Number
+
+AVX2 = replace(choose("native", threads=1), vector_bytes=32, caches=(2**15, 2**19, 2**25), ways=(8, 8, 16))
+"""16 registers of eight floats."""
+
+
+def space(program: HostProgram, device: DeviceModel = AVX2) -> ScheduleSpace:
+    return ScheduleSpace(hom=hom_of(program), buffers=buffers_of(program), device=device)
+
+
+def tiles(program: HostProgram, private: tuple[int, ...]) -> float:
+    """Return the expected seconds in register tiles, vectors along the second dimension."""
+    found = space(program)
+    return found.predicted(replace(found.plain, private=private, vector=1, width=8))
+
+
+def in_steps(program: HostProgram, step: int, shape: tuple[int, ...]) -> HostProgram:
+    """Return a convolution whose windows of one point are some points apart, in an image of a shape."""
+    hom = hom_of(program)
+    image = hom.inputs[0]
+    indices = [i for i in image.indices if isinstance(i, Index)]
+    apart = [
+        replace(i, coefficients=tuple(c * (step if axis < 2 else 1) for c in i.coefficients))
+        for axis, i in enumerate(indices)
+    ]
+    changed = replace(hom, inputs=(View(image.buffer, tuple(apart)), *hom.inputs[1:]))
+    sizes = tuple(map(Number, shape))
+    buffers = (replace(b, shape=sizes) if b.name == image.buffer else b for b in program.buffers)
+    return replace(program, body=(changed,), buffers=tuple(buffers))
+
+
+def caches(program: HostProgram) -> CacheModel:
+    hom, buffers = hom_of(program), buffers_of(program)
+    channels_outside = replace(space(program).plain, private_order=(2, 0, 1, 3, 4, 5))
+    sizes = LoopSizes(TileFacts(hom, channels_outside), Reads(hom, buffers))
+    costs = AVX2.costs
+    assert isinstance(costs.kernels, CpuCosts)
+    return CacheModel(MemoryModel(sizes, costs.memory), costs.kernels, AVX2.caches, AVX2.ways)
+
+
+def test_places_between_steps_are_not_touched() -> None:
+    assert places([(0, 2)], (7,)) == (7, 2)
+    assert places([(0, 2), (1, 1)], (7, 3)) == (15, 1)
+    assert places([(0, 1), (1, 4)], (2, 7)) == (14, 1)
+    assert places([(0, 6), (1, 4)], (3, 2)) == (6, 2)
+    assert places([(0, 3)], (1,)) == (1, 1)
+
+
+def test_points_that_windows_leave_out_take_no_room_in_a_cache() -> None:
+    """7 x 7 points of 1024 channels are 200 KB, also every second one of 13 x 13: blocks save nothing."""
+    every = with_constants(convolution(7, 7, 64, 1024, 1, 1))
+    second = in_steps(every, 2, (14, 14, 1024))
+    read = [caches(p).memory.arrays[0] for p in (every, second)]
+    extents = (7, 7, 64, 1, 1, 1024)
+    rooms = [caches(every).memory.footprint(item, extents) for item in read]
+    assert rooms[0] == pytest.approx(rooms[1], rel=0.05)
+    assert all(blocks(schedule, 7) == 1 for p in (every, second) for schedule in space(p).designs())
+
+
+def test_pages_do_not_meet_in_sets_of_a_cache_by_their_addresses() -> None:
+    """4 KB of each 64 or 68: systems put pages anywhere, and the second cache holds them."""
+    made = [in_steps(convolution(7, 7, 512, 1024, 1, 1), 1, (7, 7, n)) for n in (16384, 17408)]
+    (_, spread), (_, apart) = ([m.memory.traffic(*level) for level in levels(m)] for m in map(caches, made))
+    assert spread == pytest.approx(apart, rel=0.01)
+
+
+def levels(model: CacheModel) -> list[tuple[int, int]]:
+    """Return the bytes of the first two caches, and at which distance lines meet in a set."""
+    return [(size, period) for size, _, period in model._levels[:2]]
+
+
+def test_the_rest_of_tiles_costs_no_more_than_a_tile() -> None:
+    whole, rest = (tiles(matmul(m, 64, 512), (4, 2, 1)) for m in (8, 7))
+    assert rest <= 1.01 * whole
+
+
+def test_totals_that_are_just_enough_wait_for_each_other() -> None:
+    """Two operations per cycle, four cycles of latency: 8 totals are enough in books, 12 take less."""
+    eight, twelve = (tiles(matmul(48, 96, 512), private) for private in ((4, 2, 1), (6, 2, 1)))
+    assert eight > 1.15 * twelve
+
+
+def test_one_value_more_than_registers_takes_much_longer() -> None:
+    """14 totals need 17 of 16 registers, two vectors and a factor with them; 12 need 15."""
+    twelve, fourteen = (tiles(matmul(84, 96, 512), private) for private in ((6, 2, 1), (7, 2, 1)))
+    assert fourteen > 1.25 * twelve
+
+
+@pytest.mark.parametrize("rows", [8, 14, 28])
+def test_blocks_of_rows_are_even(rows: int) -> None:
+    """Blocks that half of the second cache holds: no small one is left for one of two threads."""
+    program = with_constants(convolution(rows, 56, 64, 128, 3, 3))
+    found = [s for s in space(program).designs() if blocks(s, rows) > 1]
+    assert found
+    for schedule in found:
+        size, step = schedule.group[0], schedule.private[0]
+        last = rows - (blocks(schedule, rows) - 1) * size
+        assert size - last < step * blocks(schedule, rows)
+
+
+def blocks(schedule: Schedule, rows: int) -> int:
+    return ceil(rows / schedule.group[0]) if schedule.group[0] else 1
