@@ -20,8 +20,9 @@ def compose(first: isl.MultiAff, second: isl.MultiAff) -> isl.MultiAff:
 
 
 def linear(space: isl.Space, matrix: Sequence[Sequence[int]]) -> isl.MultiAff:
-    """Return ``{ [y] -> [matrix y] }`` on the space of a set."""
-    result = isl.MultiAff.zero(space.map_from_set())
+    """Return ``{ [y] -> [matrix y] }`` on the space of a set: as many values as rows."""
+    onto = space.drop_dims(_DIM.set, 0, space.dim(_DIM.set)).add_dims(_DIM.set, len(matrix))
+    result = isl.MultiAff.zero(space.map_from_domain_and_range(onto))
     for k, row in enumerate(matrix):
         aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space))
         for j, factor in enumerate(row):

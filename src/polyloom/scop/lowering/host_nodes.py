@@ -39,7 +39,7 @@ from polyloom.polyhedra.rectangularise import NoBox, straighten
 from polyloom.scop.dependence.combiners import MET
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.dependence.reductions import Update
-from polyloom.scop.lowering.md_homs import NoHom, extents_of, hom
+from polyloom.scop.lowering.md_homs import NoHom, extents_of, hom, pieces_of
 from polyloom.scop.lowering.scans import (
     ordered_hom,
     recurrence_hom,
@@ -184,9 +184,15 @@ class Emitter:
             return (self._block((statement,), planes, place),)
         try:
             stored = self.rewrite(statement)
-            node = hom(stored, domain, update, place.context, self._beside(stored, domain, place))
+            parts = (domain,) if snapshot else pieces_of(stored, domain, update)
+            made = [
+                hom(stored, part, update, place.context, self._beside(stored, part, place)) for part in parts
+            ]
         except (NoHom, NoBox):
             return (self._block((statement,), (), place),)
+        if len(made) > 1:
+            return tuple(made)
+        (node,) = made
         copies: list[HostNode] = []
         for array in sorted(snapshot):
             few = few_elements(node, array, {p.name for p in self.scop.parameters})

@@ -23,6 +23,7 @@ from polyloom.polyhedra.loops.affine_expressions import least_of
 from polyloom.polyhedra.loops.tree import IntExpression
 from polyloom.polyhedra.rectangularise import Box, straighten
 from polyloom.scop.dependence.reductions import Update
+from polyloom.scop.lowering.digits import digits, pieces, with_remainders
 from polyloom.scop.lowering.views import Frame, condition_of
 from polyloom.scop.model import ScopAccess, ScopStatement
 
@@ -88,13 +89,43 @@ def hom(
     ``neighbours``: elements of the target that maps beside a reduction write. It writes them too, unchanged
     where it has no term, so that the maps can become part of it.
     """
-    free = eliminate(domain)
-    if update is None or update.combiner.commutative:
-        free = _without_blocks(statement, free)
+    free = _free(statement, domain, update)
+    if update is not None and update.combiner.commutative and not statement.target.computed:
+        free = with_remainders(free, _target_rows(statement.target, free.map, free.points)) or free
     shape = shape_of(statement, free, update, context, neighbours)
     if update is None or not shape.reduced:
         return _map(statement, shape)
     return _reduction(statement, shape, update)
+
+
+def pieces_of(statement: ScopStatement, domain: isl.Set, update: Update | None) -> tuple[isl.Set, ...]:
+    """Return the instances in parts, each of which has an md_hom of its own with a fuller box."""
+    if update is None or not update.combiner.commutative or statement.target.computed:
+        return (domain,)
+    free = _free(statement, domain, update)
+    try:
+        rows = _target_rows(statement.target, free.map, free.points)
+        return pieces(free, rows, _dense(statement, free, update))
+    except NoHom:
+        return (domain,)
+
+
+def _dense(statement: ScopStatement, free: Reduced, update: Update) -> set[int]:
+    """Return the dimensions along which reads that others move too are contiguous."""
+    result: set[int] = set()
+    for k, access in enumerate(statement.reads):
+        if access.computed or k in update.accumulators:
+            continue
+        rows = _target_rows(access, free.map, free.points)
+        moving = {j for row in rows for j, c in enumerate(row) if c}
+        result |= {j for row in rows[-1:] for j, c in enumerate(row) if abs(c) == 1 and len(moving) > 1}
+    return result
+
+
+def _free(statement: ScopStatement, domain: isl.Set, update: Update | None) -> Reduced:
+    """Return the instances by the dimensions that do not follow from others."""
+    free = eliminate(domain)
+    return _without_blocks(statement, free) if update is None or update.combiner.commutative else free
 
 
 def shape_of(
@@ -225,7 +256,7 @@ def _reduced(
     identity = _identity(points)
     if target.computed:
         return identity, frozenset(range(size))
-    rows = _target_rows(target, coordinates, points)
+    rows = digits(_target_rows(target, coordinates, points), points)
     moving = [k for k in range(size) if any(row[k] for row in rows)]
     echelon = column_echelon(rows, size)
     rank = len(echelon.pivots)

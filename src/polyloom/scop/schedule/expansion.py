@@ -55,18 +55,31 @@ class Expansion:
     """Whether this is the only use of the array: else it has a name for each."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Web:
+    """Statements that pass values to each other by an array: one use of it.
+
+    ``private``: how many of the outermost loops keep each value in the iteration that wrote it.
+    """
+
+    array: ScopArray
+    statements: tuple[str, ...]
+    edges: tuple[Dependence, ...]
+    private: int
+
+
 def expanded(scop: Scop, found: Dependences) -> tuple[Scop, tuple[Expansion, ...]]:
     """Return the part with every array expanded that can be, and what was done."""
     entries = schedules(scop)
     expansions: list[Expansion] = []
     result = scop
-    for array in scop.arrays:
-        webs = _webs(scop, array, found) if _separable(scop, array, found) else []
-        for web in webs:
-            axes = _axes(scop, array, web, found, entries)
-            if axes or len(webs) > 1:
-                result, expansion = _apply(result, array, web, axes, found)
-                expansions.append(replace(expansion, alone=len(webs) == 1))
+    webs = [web for a in scop.arrays if _separable(scop, a, found) for web in _webs(scop, a, found, entries)]
+    for web in webs:
+        axes = _axes(scop, web, webs, found, entries)
+        alone = sum(other.array is web.array for other in webs) == 1
+        if axes or not alone:
+            result, expansion = _apply(result, web.array, web.statements, axes, found)
+            expansions.append(replace(expansion, alone=alone))
     return result, tuple(expansions)
 
 
@@ -80,32 +93,36 @@ def _separable(scop: Scop, array: ScopArray, found: Dependences) -> bool:
     return not (lives_on and any(s.condition is not None and s.target.array == array.name for s, _ in users))
 
 
-def _webs(scop: Scop, array: ScopArray, found: Dependences) -> list[list[str]]:
-    """Return the statements that use the array, in groups that pass values to each other."""
-    webs = [{s.name} for s in scop.statements if any(a.array == array.name for a in accesses(s))]
-    for edge in found.edges:
-        if edge.array == array.name and edge.kind is Kind.FLOW:
-            joined = [web for web in webs if edge.source in web or edge.sink in web]
-            webs = [web for web in webs if web not in joined] + [set().union(*joined)]
+def _webs(scop: Scop, array: ScopArray, found: Dependences, entries: dict[str, Entries]) -> Iterator[_Web]:
+    """Yield the statements that use the array, in groups that pass values to each other."""
+    groups = [{s.name} for s in scop.statements if any(a.array == array.name for a in accesses(s))]
+    edges = [e for e in found.edges if e.array == array.name]
+    for e in edges:
+        if e.kind is Kind.FLOW:
+            joined = [group for group in groups if e.source in group or e.sink in group]
+            groups = [group for group in groups if group not in joined] + [set().union(*joined)]
+    if array.shape and len(groups) > 1:
+        return
     order = [s.name for s in scop.statements]
-    if array.shape and len(webs) > 1:
-        return []
-    return sorted((sorted(web, key=order.index) for web in webs), key=lambda web: order.index(web[0]))
+    for names in sorted(
+        (sorted(group, key=order.index) for group in groups), key=lambda g: order.index(g[0])
+    ):
+        own = tuple(e for e in edges if {e.source, e.sink} <= set(names))
+        shared = shared_loops(entries, sorted(names))
+        private = next((k for k in range(shared) if not _stays(own, Kind.FLOW, k)), shared)
+        yield _Web(array, tuple(names), own, private)
 
 
 def _axes(
-    scop: Scop, array: ScopArray, web: Sequence[str], found: Dependences, entries: dict[str, Entries]
+    scop: Scop, web: _Web, webs: Sequence[_Web], found: Dependences, entries: dict[str, Entries]
 ) -> tuple[Axis, ...]:
-    """Return the loops to expand an array along, for the statements of one web."""
-    edges = [e for e in found.edges if e.array == array.name and {e.source, e.sink} <= set(web)]
-    users = [(s, access) for s, access in accesses_to(scop, array.name) if s.name in web]
-    shared = shared_loops(entries, sorted({s.name for s, _ in users}))
-    private = next((k for k in range(shared) if not _stays(edges, Kind.FLOW, k)), shared)
-    wanted = [k for k in range(private) if _reused(edges, k)]
-    if array.shape:
-        wanted = [k for k in wanted if _otherwise_parallel(scop, found, users, entries, array.name, k)]
+    """Return the loops to expand the array of a web along."""
+    wanted = [k for k in range(web.private) if _reused(web.edges, k)]
+    if web.array.shape:
+        wanted = [k for k in wanted if _otherwise_parallel(scop, web, webs, found, entries, k)]
     try:
-        return tuple(axis_of(scop, [s for s, _ in users], k) for k in wanted)
+        users = [s for s in scop.statements if s.name in web.statements]
+        return tuple(axis_of(scop, users, k) for k in wanted)
     except NoBox:
         return ()
 
@@ -131,20 +148,14 @@ def _equal(relation: isl.Map, k: int) -> isl.Map:
 
 
 def _otherwise_parallel(
-    scop: Scop,
-    found: Dependences,
-    users: Sequence[tuple[ScopStatement, ScopAccess]],
-    entries: dict[str, Entries],
-    array: str,
-    k: int,
+    scop: Scop, web: _Web, webs: Sequence[_Web], found: Dependences, entries: dict[str, Entries], k: int
 ) -> bool:
-    """Whether nothing but the reuse of the array keeps the iterations of loop k in order."""
-    here = users[0][0].name
+    """Whether nothing but the reuse of arrays that can be expanded keeps loop k in order."""
+    here = web.statements[0]
     inside = {s.name for s in scop.statements if shared_loops(entries, [here, s.name]) > k}
+    reuse = {e for w in webs if w.private > k for e in w.edges if e.kind is not Kind.FLOW}
     edges = (e for e in found.edges if e.relaxed is None and {e.source, e.sink} <= inside)
-    return all(
-        e.relation.is_subset(_equal(e.relation, k)) for e in edges if e.array != array or e.kind is Kind.FLOW
-    )
+    return all(e.relation.is_subset(_equal(e.relation, k)) for e in edges if e not in reuse)
 
 
 def axis_of(scop: Scop, users: Sequence[ScopStatement], k: int) -> Axis:
