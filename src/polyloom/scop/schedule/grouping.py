@@ -6,7 +6,7 @@ both for each row, so that ``s`` can be a variable of the row's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import product
 
 import islpy as isl
@@ -243,10 +243,13 @@ def _joined(
     first, last = places[0], places[-1] + 1
     part = plans[first:last]
     parallel = {len(plan.parallel) for plan in part if isinstance(plan, Block)}
+    combining = {e.source for e in edges if e.relaxed and e.source == e.sink}
     if (
         len(parallel) != 1
         or parallel == {0}
-        or any(_spoils(p, max(parallel), patterns, around) for p in part)
+        or any(
+            _spoils(p, max(parallel), patterns, around) and not _combines(p, array, combining) for p in part
+        )
     ):
         return plans
     block = _block([s for plan in part for s in statements_of(plan)], edges, around)
@@ -265,6 +268,14 @@ def _spoils(plan: Plan, parallel: int, patterns: Patterns, around: tuple[Hyperpl
     if isinstance(plan, Leaf):
         return len(plan.statement.iterators) - len(around) > parallel
     return not isinstance(plan, Block)
+
+
+def _combines(plan: Plan, array: str, combining: Collection[str]) -> bool:
+    """Whether a plan combines values of an array into fewer: beside what writes them they need no array."""
+    if not isinstance(plan, Leaf) or plan.statement.origins or plan.snapshot:
+        return False
+    statement = plan.statement
+    return statement.name in combining and any(read.array == array for read in statement.reads)
 
 
 def _block(
