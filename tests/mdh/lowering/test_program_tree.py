@@ -32,7 +32,8 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.asked import asked
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.tree.evaluate import backwards, shuffled
-from polyloom.mdh.tree.nodes import Code, Compute, Store
+from polyloom.mdh.tree.nodes import Code, Compute, If, Store
+from polyloom.mdh.tree.rewrite import walk
 from polyloom.mdh.tree.text import code_lines, function_text
 from polyloom.mdh.tree.verify import verify
 from polyloom.polyhedra.loops.tree import Instance, Loop, Name, Number, Operation
@@ -211,3 +212,26 @@ def test_what_is_not_there_is_not_finished() -> None:
 @given(md_homs(extras=True))
 def test_random_md_homs_are_verified(case: Case) -> None:
     assert_verified(case.program)
+
+
+UNDER_CONDITIONS = """void kernel(int n, int k, int x[n], int y[n], int z[n]) {
+    for (int i = 0; i < n; i++) {
+        int v = x[i], u = 0;
+        for (int t = 0; t < k; t++) {
+            int w = v * 3 %% 17 + u;
+            if (%s > 5) u = w - t;
+            if (%s > 5) v = w + v / 3;
+        }
+        y[i] = v; z[i] = u;
+    }
+}"""
+
+
+@pytest.mark.parametrize(("asked_of", "branches"), [("w", 1), ("u", 2)])
+def test_neighbours_under_one_condition_are_one_branch(asked_of: str, branches: int) -> None:
+    """But not those of which the first changes what the second asks for."""
+    (program,) = host_programs_of(UNDER_CONDITIONS % (asked_of, asked_of))
+    function = program_tree(program)
+    assert sum(isinstance(s, If) for s in walk(function.body)) == branches
+    parameters = {"n": 9, "k": 7}
+    assert_computes(program, parameters, inputs(program, parameters))

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from c_host_programs import host_programs_of
 from polyloom.c_compilers import c_compiler
+from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.native.build import FLAGS
-from polyloom.mdh.print.c_source import gcc_pragma
+from polyloom.mdh.print.c_source import gcc_pragma, may_stay_as_it_is
 
 GUARDED = """
 void steps(long begin, long n, float (*restrict a)[100], float (*restrict b)[100])
@@ -35,3 +37,22 @@ def test_a_guard_on_the_steps_does_not_double_them(strict: bool, tmp_path: Path)
     words = [*compiler.command, *FLAGS, "-fno-tree-vectorize", "-S", "steps.c", "-o", "steps.s"]
     subprocess.run(words, cwd=tmp_path, check=True)
     assert (tmp_path / "steps.s").read_text().count("sqrt") == 1
+
+
+ESCAPE = """void kernel(int n, int k, int x[n], int c[n]) {{
+    for (int i = 0; i < n; i++) {{
+        int v = x[i], steps = 0;
+        for (int t = 0; t < k; t++) {{
+            int w = v * v;
+            if ({0} > 9) {{ v = w / 3; steps = steps + 1; }}
+        }}
+        c[i] = steps;
+    }}
+}}"""
+
+
+def test_only_loops_that_may_end_early_are_split() -> None:
+    """Where nothing changes once a branch on values of the loop is not taken; not at guards on iterators."""
+    for asked, splits in (("w", True), ("x[t % n]", False), ("t", False)):
+        (program,) = host_programs_of(ESCAPE.format(asked))
+        assert may_stay_as_it_is(program_tree(program).body) is splits

@@ -60,7 +60,7 @@ from polyloom.mdh.tree.nodes import (
     Subscript,
     counted,
 )
-from polyloom.mdh.tree.rewrite import rewritten
+from polyloom.mdh.tree.rewrite import loads_of, rewritten, walk
 from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
@@ -291,7 +291,7 @@ class _NestCode:
         return self.arrays.of((self.place, name), name.replace("'", ""))
 
     def _tree(self, tree: Tree) -> Code:
-        return tuple(map(self._statement, tree))
+        return _with_joined_branches(tuple(map(self._statement, tree)))
 
     def _statement(self, node: Part) -> Statement:
         match node:
@@ -351,6 +351,29 @@ class _At:
 
         made = with_leaves(expression, leaf)
         return Compute(made, tuple(loads), tuple(integers))
+
+
+def _with_joined_branches(code: Code) -> Code:
+    """Return code in which neighbours under one condition are one branch, where the first leaves it as it is.
+
+    A compiler sees then that nothing changes where the condition does not hold.
+    """
+    found: list[Statement] = []
+    for statement in code:
+        last = found[-1] if found else None
+        if isinstance(statement, If) and isinstance(last, If) and _is_asked_again(last, statement):
+            found[-1] = replace(last, body=(*last.body, *statement.body))
+        else:
+            found.append(statement)
+    return tuple(found)
+
+
+def _is_asked_again(first: If, second: If) -> bool:
+    """Whether two branches without another side ask for the same, and the first leaves that as it is."""
+    if first.condition != second.condition or first.otherwise or second.otherwise:
+        return False
+    asked = {load.array for load in loads_of(replace(first, body=()))}
+    return not any(isinstance(s, Store) and s.array in asked for s in walk(first.body))
 
 
 def _position(known: list[Any], wanted: object) -> int:

@@ -62,7 +62,7 @@ WIDEST = 110
 """Characters of a line."""
 
 
-def gcc_pragma(*, strict: bool, keeps: bool = True) -> str:
+def gcc_pragma(*, strict: bool, keeps: bool = True, splits: bool = False) -> str:
     """Return what gcc is told in a file, by lines: what its version 12 does wrong or badly is left undone.
 
     Vectors of statements side by side lose conversions (``(double)(float)x`` is ``x``) and have elements from
@@ -71,13 +71,32 @@ def gcc_pragma(*, strict: bool, keeps: bool = True) -> str:
     and the vectors of an innermost loop are on the stack. So they are where sums become one variable with
     what they begin as (coalescing).
     Vectors that it ``keeps`` for the next iteration (predictive commoning) are more than registers hold.
-    A loop with a guard on its iterator (``if (k >= 1)``) is not split: each half has all that is inside.
+    A loop with a guard on its iterator (``if (k >= 1)``) is not split: each half has all that is inside. One
+    that ``splits`` ends where nothing changes any more: what a branch on data asks, that branch alone sets.
     """
     told = [] if keeps else ['"no-predictive-commoning"']
-    told += ['"no-split-loops"']
+    told += [] if splits else ['"no-split-loops"']
     told += ['"no-tree-slp-vectorize", "ira-region=all", "no-tree-coalesce-vars"']
     told += ['"fp-contract=off", "no-tree-loop-vectorize"'] if strict else []
     return "\n".join(f"#pragma GCC optimize({each})" for each in told)
+
+
+def may_stay_as_it_is(code: Code) -> bool:
+    """Return whether a loop changes scalars under one branch on them, as an escape-time iteration does.
+
+    Not where a branch asks for an integer: loops with such guards would be split too.
+    """
+    inside = list(walk(code))
+    branches = [s for s in inside if isinstance(s, If)]
+    if any(not isinstance(branch.condition, Compute) for branch in branches):
+        return False
+    loops = (s for s in inside if isinstance(s, For) and s.kind is Kind.SEQUENTIAL)
+    scalars = {s.name for s in inside if isinstance(s, Array) and not s.shape}
+    return any(
+        isinstance(last, If) and {load.array for load in loads_of(replace(last, body=()))} <= scalars
+        for loop in loops
+        for last in loop.body[-1:]
+    )
 
 
 def carries_values(code: Code) -> bool:
@@ -226,7 +245,11 @@ def c_text(function: Function, *, shares: bool = False, reader: Reader | None = 
         same = scope.variables[view.parameter]
         variable = replace(same, text=names[view.name], shape=view.shape, memory=same.text)
         scope = scope.with_variable(view.name, variable)
-    pragma = gcc_pragma(strict=not function.contracted, keeps=carries_values(function.body))
+    pragma = gcc_pragma(
+        strict=not function.contracted,
+        keeps=carries_values(function.body),
+        splits=may_stay_as_it_is(function.body),
+    )
     around = Around(before=f"#if defined(__GNUC__) && !defined(__clang__)\n{pragma}\n#endif\n\n")
     printer = _Entry(
         name=name,
