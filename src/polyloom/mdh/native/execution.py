@@ -26,6 +26,7 @@ from polyloom.mdh.lowering.constants.at_load import Packed, fixed_nodes, packed
 from polyloom.mdh.lowering.constants.constant_terms import constant_terms_apart
 from polyloom.mdh.lowering.invariant_fills import alike, hoisted_fills
 from polyloom.mdh.lowering.nests.interchanged_loops import interchanged_loops
+from polyloom.mdh.lowering.nests.joined_updates import joined_updates
 from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vectors
 from polyloom.mdh.lowering.nests.maps_in_order import maps_in_order
 from polyloom.mdh.lowering.nests.scans_in_vectors import scans_in_vectors
@@ -86,7 +87,7 @@ def tree_of(
     rows = rows_of(program)
     lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)
     tree = program_tree(program, lower, rows.reshaped, marked=marked)
-    tree = interchanged_loops(tree, device.compute_units)
+    tree = joined_updates(interchanged_loops(tree, device.compute_units))
     tree = scans_in_vectors(recurrences_in_vectors(tree, device.vector_bytes), device.vector_bytes)
     tree = for_a_team(tree)
     return proved(program, without_needless_barriers(tree))
