@@ -24,6 +24,7 @@ PLANES = (
     ["i < n", "j < n", "a < 3", "b < 5"],
     "y[2*i+a][3*j+b] += x[i][j] * w[a][b]",
 )
+TO_ONE = "kernel(int n, int x[n][n], int y[1])", ["i < n", "j < n"], "y[0] += x[i][j]"
 BACKWARDS = (
     "kernel(int n, int x[n], int w[4], int y[2*n+4])",
     ["i < n", "k < 4"],
@@ -99,3 +100,18 @@ def _in_python(statement: str) -> str:
     condition, values = chosen.split(" ? ")
     first, second = values.split(" : ")
     return f"{target} = {first} if {condition} else {second}"
+
+
+def test_a_scalar_has_no_subscripts() -> None:
+    text = """void kernel(int n, int x[n][n], int y[2]) {
+#pragma scop
+  int s = 0;
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) s += x[i][j];
+  y[1] = s;
+#pragma endscop
+}
+"""
+    program = transformed(text)
+    values = made_up(program, {"n": 5}, 0)
+    assert run(program, values)["y"][1] == values["x"].sum()

@@ -60,7 +60,7 @@ def with_remainders(free: Reduced, rows: Matrix) -> Reduced | None:
 
     A plain digit has one coefficient, or its negative, alone. None where they are plain already, or not so.
     """
-    moduli = _moduli(digits(rows, free.points))
+    moduli = _moduli(digits(rows, free.points), free.points.dim(_DIM.set))
     if all(m == 1 for m in moduli):
         return None
     split = _split(free, moduli)
@@ -75,7 +75,7 @@ def pieces(free: Reduced, rows: Matrix, dense: Collection[int]) -> tuple[isl.Set
 
     Source: index-set splitting (Griebl, Feautrier and Lengauer 2000).
     """
-    moduli = _moduli(digits(rows, free.points))
+    moduli = _moduli(digits(rows, free.points), free.points.dim(_DIM.set))
     apart = all(moduli[k] == 1 for k in dense) or with_remainders(free, rows) is None
     if not 1 < prod(moduli) <= MOST_PIECES or not apart:
         return (free.points.apply(isl.Map.from_multi_aff(free.map)),)
@@ -96,9 +96,9 @@ def _congruent(space: isl.Space, k: int, remainder: int, modulus: int) -> isl.Se
     return isl.Set.from_basic_set(rest.zero_basic_set())
 
 
-def _moduli(rows: Matrix) -> Vector:
+def _moduli(rows: Matrix, size: int) -> Vector:
     """Return what to divide each dimension by, so that it moves each digit by the same step as the others."""
-    result = [1] * (len(rows[0]) if rows else 0)
+    result = [1] * size
     for row in rows:
         step = lcm(*(abs(c) for c in row if c))
         result = [lcm(m, step // abs(c)) if c else m for m, c in zip(result, row, strict=True)]
