@@ -150,10 +150,14 @@ def _equal(relation: isl.Map, k: int) -> isl.Map:
 def _otherwise_parallel(
     scop: Scop, web: _Web, webs: Sequence[_Web], found: Dependences, entries: dict[str, Entries], k: int
 ) -> bool:
-    """Whether nothing but the reuse of arrays that can be expanded keeps loop k in order."""
+    """Whether nothing but reuse keeps loop k in order: of the array, and of others that the loops declare.
+
+    An array that lives on is not expanded for the sake of others: all but its last values would be in vain.
+    """
     here = web.statements[0]
     inside = {s.name for s in scop.statements if shared_loops(entries, [here, s.name]) > k}
-    reuse = {e for w in webs if w.private > k for e in w.edges if e.kind is not Kind.FLOW}
+    inner = [w for w in webs if {w.array.origin, web.array.origin} == {Origin.INNER} and w.private > k]
+    reuse = {e for w in (web, *inner) for e in w.edges if e.kind is not Kind.FLOW}
     edges = (e for e in found.edges if e.relaxed is None and {e.source, e.sink} <= inside)
     return all(e.relation.is_subset(_equal(e.relation, k)) for e in edges if e not in reuse)
 
