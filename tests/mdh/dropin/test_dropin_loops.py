@@ -320,6 +320,26 @@ def test_strict_programs_do_not_contract(tmp_path: Path) -> None:
     assert y.tolist() == wanted.tolist()
 
 
+ROWS_OF_SUMS = """void f(int n, int m, int a[40], int b[40]) {
+  for (int i = 0; i <= m; i++)
+    for (int j = 0; j <= n; j++) {
+      int s = 0;
+      for (int k = 0; k <= n; k++) s += a[0];
+      b[2 * j] = s;
+    }
+}
+"""
+
+
+def test_functions_of_parts_get_the_sizes_of_rows(tmp_path: Path) -> None:
+    """One of them says ``n`` in the shape of an array alone."""
+    source = tmp_path / "f.c"
+    source.write_text(ROWS_OF_SUMS)
+    folder = made(source, tmp_path / "out")
+    assert "[n + 1])" in (folder / FUNCTIONS).read_text()
+    subprocess.run([GCC, "-c", "-fopenmp", "-Werror", FUNCTIONS], cwd=folder, check=True)
+
+
 @tried(6)
 @given(program=c_programs(), seed=st.integers(0, 99), n=st.integers(1, 7), m=st.integers(2, 6))
 @pytest.mark.slow

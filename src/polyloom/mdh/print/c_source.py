@@ -525,14 +525,14 @@ class _Entry:
         if self.shared is not None:
             met = {word: -k for k, word in enumerate(reversed(_WORD.findall("\n".join(lines))))}
             arrays.sort(key=lambda pair: met.get(pair[1].text, 1))
-        integers = sorted(self.integers & spoken)
+        taken = [
+            inside.dialect.type(v.type) + f" {v.text}" if v.is_value else inside.pointer(v) for _, v in arrays
+        ]
+        integers = sorted(self.integers & spoken)  # of the shapes of arrays too: pointers say them
         given = (*(_TEAM if TEAM in inside.needs.definitions else ()), *share)
         heads = [text for text, _ in given]
         heads += [f"int64_t {scope.names[n]}" for n in integers]
-        heads += [
-            inside.dialect.type(v.type) + f" {v.text}" if v.is_value else inside.pointer(v) for _, v in arrays
-        ]
-        parameters = ", ".join(heads) or "void"
+        parameters = ", ".join((*heads, *taken)) or "void"
         if self.shared is not None:
             name = self.shared.setdefault(_without_names([parameters, *lines], scope), name)
         if all(part.name != name for part in self.parts):
