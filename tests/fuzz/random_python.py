@@ -130,7 +130,7 @@ class _Writer:
                 self.add(indent, f"{name} = np.int64({name} {self.rng.choice('+-^')} {self.whole(2)})")
             else:
                 self.add(indent, f"{name} = {name} {self.rng.choice('+-')} np.float64({self.real(2)})")
-        elif kind < 0.4:
+        elif kind < 0.4 and any(k != "bool" for k, _ in self.types.values()):
             self.slices(indent)
         else:
             self.store(indent)
