@@ -156,8 +156,9 @@ def _otherwise_parallel(
     """
     here = web.statements[0]
     inside = {s.name for s in scop.statements if shared_loops(entries, [here, s.name]) > k}
-    inner = [w for w in webs if {w.array.origin, web.array.origin} == {Origin.INNER} and w.private > k]
-    reuse = {e for w in (web, *inner) for e in w.edges if e.kind is not Kind.FLOW}
+    others = webs if web.array.origin is Origin.INNER else ()
+    expandable = (web, *(w for w in others if w.array.origin is Origin.INNER and w.private > k))
+    reuse = {e for w in expandable for e in w.edges if e.kind is not Kind.FLOW}
     edges = (e for e in found.edges if e.relaxed is None and {e.source, e.sink} <= inside)
     return all(e.relation.is_subset(_equal(e.relation, k)) for e in edges if e not in reuse)
 
