@@ -39,7 +39,7 @@ from polyloom.polyhedra.rectangularise import NoBox, straighten
 from polyloom.scop.dependence.combiners import MET
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.dependence.reductions import Update
-from polyloom.scop.lowering.md_homs import NoHom, extents_of, hom, pieces_of
+from polyloom.scop.lowering.md_homs import NoHom, cases_of, extents_of, hom, pieces_of
 from polyloom.scop.lowering.scans import (
     ordered_hom,
     recurrence_hom,
@@ -182,8 +182,11 @@ class Emitter:
         if statement.root in self.asked_only:
             planes = () if snapshot else tuple(_own_element_planes(statement, domain))
             return (self._block((statement,), planes, place),)
+        stored = self.rewrite(statement)
+        some = None if snapshot else cases_of(stored, domain, update)
+        if some is not None:
+            return (self._by_case(statement, some, place),)
         try:
-            stored = self.rewrite(statement)
             parts = (domain,) if snapshot else pieces_of(stored, domain, update)
             made = [
                 hom(stored, part, update, place.context, self._beside(stored, part, place)) for part in parts
@@ -205,6 +208,14 @@ class Emitter:
             copies.append(Copy(array, copy))
             node = reading_copy(node, array, copy)
         return (*copies, node)
+
+    def _by_case(self, statement: ScopStatement, some: isl.Set, place: Place) -> HostNode:
+        """Return the nodes for some parameters, and others for the rest."""
+        condition = CodeBuilder(place.context, {}).condition(some)
+        assert condition is not None  # `cases_of` never returns all
+        cases = (replace(place, context=c(some)) for c in (place.context.intersect, place.context.subtract))
+        then, otherwise = (self._leaf(statement, frozenset(), case) for case in cases)
+        return Branch(condition, then, otherwise)
 
     def _few_kept(self, node: MdHom, array: str, few: View) -> MdHom:
         """Return the map that keeps the elements of a view, with a buffer for them."""

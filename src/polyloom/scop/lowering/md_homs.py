@@ -6,7 +6,7 @@ combine operators, and domains that are no boxes get a guard.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
@@ -17,13 +17,13 @@ from polyloom.ir.naming import fresh_all
 from polyloom.ir.rebuild import read_positions
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.elimination import Reduced, eliminate, without_quotients
-from polyloom.polyhedra.functions import compose, linear
-from polyloom.polyhedra.lattice import column_echelon
+from polyloom.polyhedra.functions import compose
 from polyloom.polyhedra.loops.affine_expressions import least_of
 from polyloom.polyhedra.loops.tree import IntExpression
 from polyloom.polyhedra.rectangularise import Box, straighten
 from polyloom.scop.dependence.reductions import Update
 from polyloom.scop.lowering.digits import digits, pieces, with_remainders
+from polyloom.scop.lowering.kept_dimensions import basis_of, undecided
 from polyloom.scop.lowering.views import Frame, condition_of
 from polyloom.scop.model import ScopAccess, ScopStatement
 
@@ -110,13 +110,28 @@ def pieces_of(statement: ScopStatement, domain: isl.Set, update: Update | None) 
         return (domain,)
 
 
+def cases_of(statement: ScopStatement, domain: isl.Set, update: Update | None) -> isl.Set | None:
+    """Return for which parameters the instances have another md_hom than for others; None where for none."""
+    if update is None or statement.target.computed:
+        return None
+    free = _free(statement, domain, update)
+    try:
+        rows = _target_rows(statement.target, free.map, free.points)
+    except NoHom:
+        return None
+    return undecided(digits(rows, free.points), free.points, _dense(statement, free, update))
+
+
 def _dense(statement: ScopStatement, free: Reduced, update: Update) -> set[int]:
     """Return the dimensions along which reads that others move too are contiguous."""
     result: set[int] = set()
     for k, access in enumerate(statement.reads):
         if access.computed or k in update.accumulators:
             continue
-        rows = _target_rows(access, free.map, free.points)
+        try:
+            rows = _target_rows(access, free.map, free.points)
+        except NoHom:
+            continue
         moving = {j for row in rows for j, c in enumerate(row) if c}
         result |= {j for row in rows[-1:] for j, c in enumerate(row) if abs(c) == 1 and len(moving) > 1}
     return result
@@ -139,7 +154,8 @@ def shape_of(
     coordinates, points = free.map, free.points
     reduced: frozenset[int] = frozenset()
     if update is not None:
-        basis, reduced = _reduced(statement.target, coordinates, points)
+        dense = _dense(statement, free, update)
+        basis, reduced = _reduced(statement.target, coordinates, points, dense)
         if not update.combiner.commutative and not basis.plain_is_equal(_identity(points)):
             raise NoHom("the operands would change places")
         coordinates, points = compose(basis, coordinates), points.preimage_multi_aff(basis)
@@ -249,7 +265,7 @@ def _names(statement: ScopStatement, coordinates: isl.MultiAff, taken: Sequence[
 
 
 def _reduced(
-    target: ScopAccess, coordinates: isl.MultiAff, points: isl.Set
+    target: ScopAccess, coordinates: isl.MultiAff, points: isl.Set, dense: Collection[int]
 ) -> tuple[isl.MultiAff, frozenset[int]]:
     """Return a basis ``{ [y] -> [z] }`` in which the target does not depend on the dimensions returned."""
     size = points.dim(_DIM.set)
@@ -257,12 +273,10 @@ def _reduced(
     if target.computed:
         return identity, frozenset(range(size))
     rows = digits(_target_rows(target, coordinates, points), points)
-    moving = [k for k in range(size) if any(row[k] for row in rows)]
-    echelon = column_echelon(rows, size)
-    rank = len(echelon.pivots)
-    if rank == len(moving):
-        return identity, frozenset(range(size)) - frozenset(moving)
-    return linear(points.get_space(), echelon.transform), frozenset(range(rank, size))
+    together = basis_of(rows, points, dense)
+    if together is not None:
+        return together
+    return identity, frozenset(k for k in range(size) if not any(row[k] for row in rows))
 
 
 def _moves(target: ScopAccess, coordinates: isl.MultiAff, box: Box, reduced: frozenset[int]) -> bool:
