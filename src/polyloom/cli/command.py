@@ -19,7 +19,7 @@ from importlib import import_module
 import click
 
 from polyloom.cli.supervise import INTERRUPTED, insisting
-from polyloom.diagnostics import Diagnostic, PolyloomError, error, visible
+from polyloom.diagnostics import Diagnostic, PolyloomError, error, near, visible
 
 INTERNAL = 70
 
@@ -93,11 +93,8 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command of a verb; of a word near a verb, the error says which."""
-        from difflib import get_close_matches
-
-        near = get_close_matches(args[0], VERBS, n=1)
-        if near and args[0] not in VERBS:
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        if meant := near(args[0], VERBS):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -9,6 +9,7 @@ from polyloom.diagnostics.messages import (
     remark,
     warning,
 )
+from polyloom.diagnostics.near import near
 from polyloom.diagnostics.render import render
 from polyloom.diagnostics.span import Source, Span
 from polyloom.diagnostics.visible import visible, visible_name
@@ -21,6 +22,7 @@ __all__ = [
     "Span",
     "Unsupported",
     "error",
+    "near",
     "remark",
     "render",
     "visible",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
 from polyloom.csl import types, values
@@ -15,6 +14,7 @@ from polyloom.csl.comptime.scope import Scope
 from polyloom.csl.syntax import tree
 from polyloom.csl.types import Type
 from polyloom.csl.values import Value
+from polyloom.diagnostics import near
 
 _DSD_OPERATIONS = """
 add16 addc16 and16 clz ctz fabsh fabss faddh faddhs fadds fh2s fh2xp16 fmach fmachs fmacs fmaxh fmaxs fmovh
@@ -74,9 +74,8 @@ def misplaced(node: tree.Builtin) -> Exception:
 
 def unknown(node: tree.Builtin) -> Exception:
     """Return the error of a builtin that CSL has not."""
-    names = sorted({*_COMPUTED, *RUNTIME, *DIRECTIVES, *LAYOUT})
-    near = difflib.get_close_matches(node.name, names, 1)
-    helps = [f"did you mean `@{near[0]}`?" if near else "builtins are listed in docs/csl.md"]
+    meant = near(node.name, {*_COMPUTED, *RUNTIME, *DIRECTIVES, *LAYOUT})
+    helps = [f"did you mean `@{meant}`?" if meant else "builtins are listed in docs/csl.md"]
     return fault("csl-builtin", f"there is no builtin `@{node.name}`", node.span, helps=helps)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ from polyloom.csl.comptime.scope import Runtime, Scope
 from polyloom.csl.syntax import tree
 from polyloom.csl.types import Type
 from polyloom.csl.values import Value
-from polyloom.diagnostics import Span
+from polyloom.diagnostics import Span, near
 
 
 def evaluate(node: tree.Expression, scope: Scope, expected: Type | None = None) -> Value:
@@ -83,8 +82,8 @@ def unknown_name(name: str, span: Span, scope: Scope) -> Exception:
     while inner is not None:
         names |= set(inner.names)
         inner = inner.parent
-    near = difflib.get_close_matches(name, sorted(names), 1)
-    help_ = f"did you mean `{near[0]}`?" if near else "declare it, or import the module that has it"
+    meant = near(name, names)
+    help_ = f"did you mean `{meant}`?" if meant else "declare it, or import the module that has it"
     return fault("csl-unknown", f"`{name}` is not declared", span, helps=[help_])
 
 

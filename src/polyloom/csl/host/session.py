@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 import numpy as np
 
 from polyloom.csl.compiled import Compiled, Exported, Symbol
 from polyloom.csl.host.machine import Machine
 from polyloom.csl.host.tensors import Region, Words, from_bytes, to_bytes
-from polyloom.diagnostics import PolyloomError, error
+from polyloom.diagnostics import PolyloomError, error, near
 from polyloom.wafer.simulator.csl_fabric import Collected, CommandsDone, Goal, Injected
 
 COPY_CYCLES = 10_000
@@ -169,9 +168,9 @@ class Session:
             return found
         if found is not None:
             raise PolyloomError(error("csl-host-name", f"the layout exports `{name}`, but not as a {kind}"))
-        near = get_close_matches(name, known, n=1)
         notes = ["it exports " + (", ".join(f"`{n}`" for n in known) or "nothing")]
-        helps = [f"`{near[0]}` is exported"] if near else ["`@export_name` in the layout exports a name"]
+        meant = near(name, known)
+        helps = [f"`{meant}` is exported"] if meant else ["`@export_name` in the layout exports a name"]
         raise PolyloomError(
             error("csl-host-name", f"the layout exports no {kind} `{name}`", notes=notes, helps=helps)
         )

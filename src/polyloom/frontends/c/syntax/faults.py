@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import NoReturn
 
-from polyloom.diagnostics import PolyloomError, Source, Span, Unsupported, error
+from polyloom.diagnostics import PolyloomError, Source, Span, Unsupported, error, near
 
 
 class NotAffine(Exception):
@@ -49,9 +48,8 @@ def refuse(
 
 def did_you_mean(name: str, known: Iterable[str]) -> list[str]:
     """Return a help text with the known name that is near to an unknown one, where there is one."""
-    names = set(known)
-    near = [] if name in names else get_close_matches(name, sorted(names), n=1)
-    return [f"did you mean `{one}`?" for one in near]
+    meant = near(name, known)
+    return [f"did you mean `{meant}`?"] if meant else []
 
 
 def worst(faults: Iterable[PolyloomError]) -> PolyloomError:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 
+from polyloom.diagnostics import near
 from polyloom.frontends.lair.lowering.faults import fail
 from polyloom.frontends.lair.syntax.tree import Name
 from polyloom.ir.scalar_functions.function import BINARY, UNARY, BinaryFunction, UnaryFunction
@@ -76,7 +76,6 @@ def counted(number: int, noun: str) -> str:
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return a help text with the names that exist, the nearest first if one is near."""
     names = list(dict.fromkeys(known))
-    near = get_close_matches(name, names, n=1)
-    if near:
-        return f"did you mean `{near[0]}`?"
+    if meant := near(name, names):
+        return f"did you mean `{meant}`?"
     return f"known here: {', '.join(f'`{n}`' for n in names[:12])}" if names else "no name is known here"
