@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
@@ -30,20 +31,14 @@ class Names:
 
     taken: set[str]
     given: dict[tuple[object, ...], str] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
-    """The last number of each name that was wanted: lesser ones are taken."""
+    numbered: Counter[str] = field(default_factory=Counter)
+    """How often each name was given with a number: as many of its numbers are taken, from 1 on."""
 
     def of(self, key: tuple[object, ...], wanted: str) -> str:
         """Return the name of what ``key`` identifies: ``wanted``, or it with a number."""
         if key not in self.given:
-            self.given[key] = self._new(wanted)
-            self.taken.add(self.given[key])
+            name = fresh(wanted, self.taken, first=self.numbered[wanted] + 1)
+            self.numbered[wanted] += name != wanted
+            self.taken.add(name)
+            self.given[key] = name
         return self.given[key]
-
-    def _new(self, wanted: str) -> str:
-        if wanted not in self.taken:
-            return wanted
-        first = self.numbers.get(wanted, 0) + 1
-        number = next(k for k in count(first) if f"{wanted}_{k}" not in self.taken)
-        self.numbers[wanted] = number
-        return f"{wanted}_{number}"
