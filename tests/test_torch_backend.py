@@ -150,6 +150,23 @@ def test_tensors_of_other_kinds_run_in_pytorch() -> None:
         assert graph(x) is x
 
 
+@pytest.mark.parametrize("given", [None, 0.5])
+def test_what_is_no_tensor_and_no_size_runs_in_pytorch(given: Any) -> None:
+    graph = backend.Graph(torch.fx.symbolic_trace(lambda a, b: (a + 1, b)), {})
+    with pytest.warns(UserWarning, match="torch-tensor"):
+        assert graph(torch.zeros(2), given)[1] is given
+
+
+def test_complex_numbers_run_in_pytorch() -> None:
+    def turned(x: Any) -> Any:
+        turns = torch.polar(torch.ones(4), torch.arange(4.0))
+        return torch.view_as_real(torch.complex(x, -x) * turns)
+
+    x = torch.randn(3, 4)
+    with pytest.warns(UserWarning, match="runs as PyTorch runs it"):
+        torch.testing.assert_close(compiled(turned)(x), turned(x))
+
+
 def test_the_entry_point_is_there() -> None:
     from importlib.metadata import entry_points
 

@@ -32,6 +32,9 @@ from polyloom.polyhedra.effort import limited
 
 Arguments = Sequence[Any]
 
+_WHOLE = {"aten.complex", "aten.polar"}
+"""Operations that no rule takes apart: those for complex numbers write into parts of their results."""
+
 
 def polyloom(module: Any, examples: Arguments, *, options: Mapping[str, Any] | None = None) -> Any:
     """Compile a graph of ``torch.compile``; the entry point of ``backend="polyloom"``."""
@@ -50,7 +53,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     rules = dict(torch._decomp.core_aten_decompositions())
     for more in (torch._decomp.decomposition_table,):
         rules = {**more, **rules}
-    return {op: rule for op, rule in rules.items() if ".".join(str(op).split(".")[:2]) not in OPERATIONS}
+    whole = {*OPERATIONS, *_WHOLE}
+    return {op: rule for op, rule in rules.items() if ".".join(str(op).split(".")[:2]) not in whole}
 
 
 class Graph:
@@ -99,12 +103,21 @@ def _key(argument: Any) -> Any:
     return argument
 
 
-def _check_memory(tensor: Any) -> None:
-    """Refuse a tensor of another device, and what is no plain array. Errors: ``torch-tensor``."""
-    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
-        message = f"a tensor is {tensor.layout} on `{tensor.device}`"
+def _form(argument: Any) -> Any:
+    """Return the type and the shape of a tensor; a size as it is.
+
+    Errors: ``torch-tensor`` for one of another device, what is no plain array, and what is no size.
+    """
+    if isinstance(argument, int):
+        return argument
+    if not isinstance(argument, torch.Tensor):
+        helps = ["give tensors and sizes"]
+        raise PolyloomError(error("torch-tensor", f"a graph is given `{argument}`", helps=helps))
+    if argument.device.type != "cpu" or argument.layout != torch.strided:
+        message = f"a tensor is {argument.layout} on `{argument.device}`"
         helps = ["move the model and its inputs to the processor: `.cpu()`"]
         raise PolyloomError(error("torch-tensor", message, helps=helps))
+    return element_of(argument.dtype), tuple(argument.shape)
 
 
 class _Program:
@@ -112,14 +125,7 @@ class _Program:
 
     @limited("the graph")
     def __init__(self, module: Any, arguments: Arguments, options: Mapping[str, Any]) -> None:
-        for argument in arguments:
-            if isinstance(argument, torch.Tensor):
-                _check_memory(argument)
-        shapes = [
-            (element_of(a.dtype), tuple(a.shape)) if isinstance(a, torch.Tensor) else int(a)
-            for a in arguments
-        ]
-        model, self.results = import_traced(module, shapes)
+        model, self.results = import_traced(module, [_form(argument) for argument in arguments])
         device = choose(options.get("device"), threads=options.get("threads"))
         self.ends = model.ends
         self.compiled: CompiledProgram = open_model(model, device)
