@@ -297,3 +297,56 @@ def in_place_and_side_by_side(a, x, k, y):  # type: ignore[no-untyped-def]
         total += u * v - w
         x[0] += 1
     return total
+
+
+@case(lambda g: (g.random((4, 5)), g.random((5, 4)), g.random(9)))
+def named_parts(a, b, x):  # type: ignore[no-untyped-def]
+    b[:] = (a + 1).T * 2 - b[::-1, 2::-1][:, :1]
+    for i, row in enumerate(a):
+        for v in row[1:]:
+            x[i] += v
+        row[::-2] = row[0]
+    odd = x[1::2]
+    back = odd[::-1]
+    back[1] = len(back)
+    x[1:5] = x[5:1:-1]
+    turned = b.T
+    for i in range(turned.shape[0]):
+        for j in range(i):
+            turned[i, j] = a.T[j, i]
+    a[:] = x[: len(a), None] * b.T[:, ::-1] + x[np.newaxis, :5]
+    return a.T.copy()
+
+
+@case(lambda g: (g.random((4, 4)), floats(g, 4), 3))
+def made_anew(a, x, steps):  # type: ignore[no-untyped-def]
+    b = x.astype(np.float64)
+    for _ in range(steps):
+        b = b[::-1] * 0.5 + 1
+    for i in range(4):
+        t = a[i] * 2
+        t = t + t[::-1]
+        z = np.zeros(3)
+        z[1] += t[0]
+        b[i] += z[1] + z[2]
+    x = x * 2
+    x = x[::-1] + x
+    return b, x, np.float32(b) + x
+
+
+def ordered(a, b):  # type: ignore[no-untyped-def]
+    low, high = a, b
+    if a > b:
+        low, high = high, low
+    return low, high
+
+
+def sum_and_order(row):  # type: ignore[no-untyped-def]
+    low, high = ordered(row[0], row[1])
+    return low, high, row[0] + row[1]
+
+
+@case(lambda g: (g.random((6, 3)), g.random(6)))
+def several_results(a, x):  # type: ignore[no-untyped-def]
+    for i in range(6):
+        a[i, 0], x[i], a[i, 1] = sum_and_order(a[i, ::-1])

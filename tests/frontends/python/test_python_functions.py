@@ -126,8 +126,8 @@ def while_loop(x, y):  # type: ignore[no-untyped-def]
         i += 1
 
 
-def over_elements(x, y):  # type: ignore[no-untyped-def]
-    for v in x[1:]:
+def over_what_is_computed(x, y):  # type: ignore[no-untyped-def]
+    for v in x + y:
         y[0] += v
 
 
@@ -162,9 +162,11 @@ def slices(x, y):  # type: ignore[no-untyped-def]
     x[0] = y[1:]
 
 
-def named_part(x, y):  # type: ignore[no-untyped-def]
+def part_named_again(x, y):  # type: ignore[no-untyped-def]
     z = x[1:]
-    z[0] = y[0]
+    for i in range(3):
+        y[i] = z[0]
+        z = x[2:]
 
 
 def other_length(x, y):  # type: ignore[no-untyped-def]
@@ -199,9 +201,37 @@ def odd_size(x, y):  # type: ignore[no-untyped-def]
 
 def made_in_a_loop(x, y):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
-        z = np.zeros(3)
+        z = np.zeros(i + 1)
         z[0] = y[i]
         x[i] = z[0]
+
+
+def part_returned(x, y):  # type: ignore[no-untyped-def]
+    return x[1:]
+
+
+def argument_made_anew(x, y):  # type: ignore[no-untyped-def]
+    for _ in range(3):
+        x = x * 2
+    y[0] = x[0]
+
+
+def rows_of_a_row(x, y):  # type: ignore[no-untyped-def]
+    z = x[:, None]
+    y[0] = z[0]
+
+
+def pair(v):  # type: ignore[no-untyped-def]
+    return v, -v
+
+
+def values_for_names(x, y):  # type: ignore[no-untyped-def]
+    a, b, c = pair(x[0])
+    y[0] = a + b + c
+
+
+def two_for_one(x, y):  # type: ignore[no-untyped-def]
+    y[0] = pair(x[0])
 
 
 def odd_type(x, y):  # type: ignore[no-untyped-def]
@@ -239,21 +269,26 @@ def nothing(x, y):  # type: ignore[no-untyped-def]
         (squares, "python-nonaffine", 3, "i * i"),
         (wrapped, "python-bounds", 3, "y[i - 1]"),
         (while_loop, "python-statement", 3, "while i < len(x):\n        i += 1"),
-        (over_elements, "python-loop", 2, "x[1:]"),
+        (over_what_is_computed, "python-loop", 2, "x + y"),
         (unknown_call, "python-call", 3, "np.frexp(y[i])"),
         (no_step, "python-loop", 2, "0"),
         (early, "python-statement", 4, "return x"),
         (twice_named, "python-name", 3, "i"),
         (rows, "python-shape", 3, "x[i, 0]"),
         (slices, "python-shape", 2, "y[1:]"),
-        (named_part, "python-shape", 2, "x[1:]"),
+        (part_named_again, "python-name", 5, "z = x[2:]"),
+        (part_returned, "python-array", 2, "x[1:]"),
+        (argument_made_anew, "python-array", 3, "x = x * 2"),
+        (rows_of_a_row, "python-shape", 3, "z[0]"),
+        (values_for_names, "python-call", 2, "a, b, c = pair(x[0])"),
+        (two_for_one, "python-call", 2, "pair(x[0])"),
         (other_length, "python-shape", 2, "x[:-2]"),
         (lengths_that_differ, "python-shape", 3, "y[i:]"),
         (choice_of_arrays, "python-value", 2, "max(x, y)"),
         (narrower, "python-value", 3, "z[:] += y"),
         (data_asserted, "python-statement", 2, "x[0] > 0"),
         (odd_size, "python-array", 2, "np.zeros(min(len(x), len(y)))"),
-        (made_in_a_loop, "python-array", 3, "z = np.zeros(3)"),
+        (made_in_a_loop, "python-array", 3, "z = np.zeros(i + 1)"),
         (odd_type, "python-type", 2, "np.complex64"),
         (narrower_whole, "python-value", 3, "z += y"),
         (pairs, "python-statement", 2, None),
@@ -390,6 +425,39 @@ def test_arrays_side_by_side_end_with_the_shortest_and_change_in_place() -> None
 
 def in_place(z):  # type: ignore[no-untyped-def]
     z += 1
+
+
+def inside_a_part(x, k):  # type: ignore[no-untyped-def]
+    y = x[2:6]
+    y[k] = 1
+    y[::-1][0] = 2
+
+
+def beyond_a_part(x, k):  # type: ignore[no-untyped-def]
+    y = x[2:6]
+    y[k:3] = 1
+
+
+def backwards(x, k):  # type: ignore[no-untyped-def]
+    x[k - 1 :: -1] = 1
+
+
+@pytest.mark.parametrize(
+    ("function", "right", "wrong"),
+    [(inside_a_part, 3, (-1, 4)), (beyond_a_part, 1, (-1,)), (backwards, 2, (0,))],
+)
+def test_indices_count_from_the_end_of_a_part_in_python_alone(
+    function: Any, right: int, wrong: tuple[int, ...]
+) -> None:
+    """Elements of the array beside the part would be taken: what Python does there is refused."""
+    jitted = polyloom.jit(function)
+    for k in wrong:
+        with pytest.raises(polyloom.PolyloomError, match="python-index"):
+            jitted(np.zeros(9), k)
+    have, want = np.zeros(9), np.zeros(9)
+    jitted(have, right)
+    function(want, right)
+    assert have.tolist() == want.tolist()
 
 
 def test_ends_of_slices_that_count_from_the_end_in_a_call_are_refused_in_it() -> None:

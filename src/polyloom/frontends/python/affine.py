@@ -87,6 +87,26 @@ def negated(a: Affine) -> Affine:
     return _product(-1, a)
 
 
+def plus(a: Affine, b: Affine) -> Affine:
+    """Return ``a + b``."""
+    return _sum(a, b, 1)
+
+
+def minus(a: Affine, b: Affine) -> Affine:
+    """Return ``a - b``."""
+    return _sum(a, b, -1)
+
+
+def times(factor: int, a: Affine) -> Affine:
+    """Return a multiple."""
+    return a if factor == 1 else _product(factor, a)
+
+
+def parts_of(a: Affine, size: int) -> Affine:
+    """Return into how many parts of a size ``a`` falls, the last one perhaps smaller."""
+    return a if size == 1 else _divided(ast.FloorDiv(), plus(a, number(size - 1)), size)
+
+
 def _sum(a: Affine, b: Affine, sign: int) -> Affine:
     terms = dict(a.terms)
     for key, factor in b.terms.items():

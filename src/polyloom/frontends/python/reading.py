@@ -9,15 +9,18 @@ import ast
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from polyloom.diagnostics import Span
 from polyloom.frontends.python import affine, operators, values
 from polyloom.frontends.python.affine import Affine
-from polyloom.frontends.python.scope import COMPARISONS, Scope, Slices
+from polyloom.frontends.python.scope import COMPARISONS, Scope
 from polyloom.frontends.python.source import FunctionText, text_of_function
-from polyloom.frontends.python.values import Typed, Weak
+from polyloom.frontends.python.values import Typed, Weak, as_kind
+from polyloom.frontends.python.views import Slices
 from polyloom.ir.expressions import Binary, Compare, CompareOp, Constant, Expression, Read, Unary
 from polyloom.ir.scalar_functions.table import BinaryOp, UnaryOp
 from polyloom.ir.types import ElementType
@@ -53,6 +56,8 @@ class Reader(Scope):
     """The points at which a statement on whole arrays is read: iterators, with how many there are of each."""
     assumed: list[str] = field(default_factory=list)
     """What such statements need of sizes, in isl's notation."""
+    caller: Reader | None = None
+    """The function in which this one is read in the place of a call."""
 
     def read(self, name: str, indices: tuple[Affine, ...], node: ast.AST) -> Typed:
         """Return an element, or a variable with no indices."""
@@ -68,10 +73,12 @@ class Reader(Scope):
         known = self.affine(node)
         if known is not None:
             return Typed(known.value, Weak.INT)
-        if self.space and isinstance(node, ast.Name | ast.Subscript):
-            form = self.slices(node)
-            if form is not None and form.lengths:
-                return self.read(form.array, self._at(form, node), node)
+        if self.space and (form := self.slices(node)) is not None and form.axes:
+            return self.read(form.array, self.indices(form, node), node)
+        if self.space and (turned := self.turned(node)) is not None:
+            rank = len(self.shape(turned))
+            with self._at(self.space[len(self.space) - rank :][::-1]):
+                return self.value(turned)
         if self.space and self._is_of_numbers(node) and any(map(self.shape, _operands(node))):
             message = f"`{ast.unparse(node)}` has no form for whole arrays"
             raise self.text.fault("python-value", message, node, "", "write a loop over elements")
@@ -89,11 +96,20 @@ class Reader(Scope):
             case ast.Name() | ast.Attribute() if type(meant := self.meant(node)) is float:
                 return Typed(Constant(meant, ElementType.FLOAT64), Weak.FLOAT)
             case ast.Subscript():
-                return self.read(*self.element(node), node)
+                form = self.element(node)
+                return self.read(form.array, self.indices(form, node), node)
             case ast.BinOp(left=left, op=op, right=right):
                 return self._operated(node, operators.operated(op, self.value(left), self.value(right)))
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Invert() as op, operand=operand):
                 return self._operated(node, operators.signed(op, self.value(operand)))
+            case ast.Call(func=function, args=[inner], keywords=[]) if self.meant(function) is np.copy:
+                return self.value(inner)
+            case ast.Call(func=ast.Attribute(value=inner, attr="copy"), args=[]) if self.shape(inner):
+                return self.value(inner)
+            case ast.Call(func=ast.Attribute(value=inner, attr="astype"), args=[wanted], keywords=[]):
+                kind = self.element_type(wanted)
+                assert kind is not None
+                return Typed(as_kind(self.value(inner), kind), kind)
             case ast.Call(args=arguments, keywords=[]):
                 return self._call(node, arguments)
             case ast.IfExp(test=test, body=then, orelse=otherwise):
@@ -106,31 +122,37 @@ class Reader(Scope):
         help_ = "elements, numbers, operators, `min`, `max`, `abs`, functions of `np` and `math`"
         raise self.text.fault("python-value", f"`{what}` has no form here", node, "", help_)
 
-    def _at(self, form: Slices, node: ast.expr) -> tuple[Affine, ...]:
+    @contextmanager
+    def _at(self, space: Points) -> Iterator[None]:
+        """Read at other points."""
+        outer, self.space = self.space, space
+        yield
+        self.space = outer
+
+    def indices(self, form: Slices, node: ast.expr) -> tuple[Affine, ...]:
         """Return the indices of what slices have at the point at hand; a length of 1 is there for all."""
-        points = iter(self.space[len(self.space) - len(form.lengths) :])
-        found = []
-        for place in form.places:
-            if place.stop is not None:
-                self._from_the_front(place.stop)
-            if place.length is None:
-                found.append(place.start)
+        points = self.space[len(self.space) - len(form.axes) :]
+        found = [place.start for place in form.places]
+        for axis, (iterator, extent) in zip(form.axes, points, strict=True):
+            if axis is None:
                 continue
-            iterator, extent = next(points)
-            if place.length.number == 1 != extent.number:
-                found.append(place.start)
+            length = form.places[axis].length
+            assert length is not None
+            if length.number == 1 != extent.number:
                 continue
-            self._same(place.length, extent, node)
-            found.append(place.at(iterator))
+            self._same(length, extent, node)
+            found[axis] = form.places[axis].at(iterator)
+        self.need(form.needs)
         return tuple(found)
 
-    def _from_the_front(self, stop: Affine) -> None:
-        """Assume that the end of a slice is not negative, wherever the slice is taken."""
+    def need(self, conditions: Sequence[str]) -> None:
+        """Assume conditions on iterators and sizes, wherever what is read here is read."""
         own = frozenset[str]().union(*(iterator.names for iterator, _ in self.space))
         around = ", ".join(affine.PREFIX + name for name in sorted(self.around() - own))
-        limits = [c for c in self.limits() if not any(affine.PREFIX + name in c for name in own)]
-        wrong = " and ".join(f"({c})" for c in (*limits, f"{stop.text} < 0"))
-        self.assumed.append(f"not (exists ({around} : {wrong}))" if around else f"not ({wrong})")
+        limits = [c for c in (*self.limits(), *self.within) if not any(affine.PREFIX + n in c for n in own)]
+        for condition in dict.fromkeys(conditions):
+            wrong = " and ".join(f"({c})" for c in (*limits, f"not ({condition})"))
+            self.assumed.append(f"not (exists ({around} : {wrong}))" if around else f"not ({wrong})")
 
     def _same(self, a: Affine, b: Affine, node: ast.expr) -> None:
         """Assume that two lengths are the same. Errors: ``python-shape`` where they are not, or for some."""
@@ -151,18 +173,18 @@ class Reader(Scope):
                 return True
             case ast.Compare(ops=ops):
                 return len(ops) > 1
-            case ast.Call(func=function):
-                return not values.is_elementwise(self.meant(function))
+            case ast.Call():
+                return not self.operands(node)
             case _:
                 return False
 
     def around(self) -> frozenset[str]:
         """Return the iterators of the loops around."""
-        return frozenset()
+        return self.caller.around() if self.caller else frozenset()
 
     def limits(self) -> tuple[str, ...]:
         """Return the conditions on iterators and sizes around, in isl's notation."""
-        return ()
+        return self.caller.limits() if self.caller else ()
 
     def _operated(self, node: ast.BinOp | ast.UnaryOp, found: Typed | None) -> Typed:
         if found is None:
@@ -172,9 +194,12 @@ class Reader(Scope):
 
     def _call(self, node: ast.Call, arguments: Sequence[ast.expr]) -> Typed:
         meant = self.meant(node.func)
-        function = inspect.unwrap(meant) if callable(meant) else meant
-        if inspect.isfunction(function) and id(function) not in operators.KNOWN:
-            return self._read_in_place(node, function, arguments)
+        if (function := self.function_of(node)) is not None:
+            given = self.returned(node, function, arguments)
+            if len(given) == 1:
+                return given[0]
+            message = f"`{ast.unparse(node.func)}` returns {len(given)} values, and one is needed here"
+            raise self.text.fault("python-call", message, node, "", "give them names, `a, b = f(x)`")
         found = operators.called(id(meant), [self.value(a) for a in arguments])
         if found is None:
             help_ = "functions of `np` and `math` of numbers, `min`, `max`, `int`, `float`; else a loop"
@@ -184,7 +209,13 @@ class Reader(Scope):
 
     # -- functions that are read in the place of a call
 
-    def _read_in_place(self, node: ast.Call, function: Any, arguments: Sequence[ast.expr]) -> Typed:
+    def function_of(self, node: ast.expr) -> Any:
+        """Return the function of Python that is read in the place of its call; None where none is."""
+        meant = self.meant(node.func) if isinstance(node, ast.Call) else None
+        function = inspect.unwrap(meant) if callable(meant) else meant
+        return function if inspect.isfunction(function) and id(function) not in operators.KNOWN else None
+
+    def returned(self, node: ast.Call, function: Any, arguments: Sequence[ast.expr]) -> tuple[Typed, ...]:
         """Return what a function of Python returns for arguments. Errors: ``python-call``."""
         text = text_of_function(function)
         names = [a.arg for a in text.tree.args.args]
@@ -193,26 +224,40 @@ class Reader(Scope):
             raise self.text.fault("python-call", message, node, "", "give each argument by its place")
         if len(self.places) == _DEEPEST or text.is_same(self.text):
             raise self.text.fault("python-call", f"`{text.name}` calls itself, or too many others", node)
-        inner = Reader(text, {}, {}, {}, within=self.within, reads=self.reads, places=(*self.places, text))
+        places = (*self.places, text)
+        inner = Reader(text, {}, {}, {}, within=self.within, reads=self.reads, places=places, caller=self)
+        inner.assumed = self.assumed
         for name, argument in zip(names, arguments, strict=True):
-            if isinstance(argument, ast.Name) and self._extents(argument.id):
-                inner.arrays[name] = self.arrays[argument.id]
-                inner.whole[name] = self.whole.get(argument.id, argument.id)
+            form = self.slices(argument)
+            if form is not None and form.axes:
+                inner.arrays[f".{name}"] = self.arrays[form.array]
+                inner.whole[f".{name}"] = self.whole.get(form.array, form.array)
+                inner.views[name] = replace(form, array=f".{name}")
             elif (whole := self.affine(argument)) is not None:
                 inner.symbols[name] = whole
             else:
                 inner.bound[name] = self.value(argument)
         return inner._returned(text.tree.body, node)
 
-    def _returned(self, statements: Sequence[ast.stmt], call: ast.AST) -> Typed:
-        """Return the value of the ``return`` that is reached."""
+    def _returned(self, statements: Sequence[ast.stmt], call: ast.AST) -> tuple[Typed, ...]:
+        """Return the values of the ``return`` that is reached."""
         match statements:
+            case [ast.Return(value=ast.Tuple(elts=parts)), *_]:
+                return tuple(map(self.value, parts))
             case [ast.Return(value=ast.expr() as value), *_]:
-                return self.value(value)
+                return (self.value(value),)
             case [ast.Expr(value=ast.Constant()) | ast.Pass(), *rest]:
                 return self._returned(rest, call)
             case [ast.Assign(targets=[ast.Name(id=name)], value=value), *rest]:
                 self._bind(name, value)
+                return self._returned(rest, call)
+            case [
+                ast.Assign(
+                    targets=[ast.Tuple(elts=targets)], value=ast.Tuple() | ast.Call() as value
+                ) as node,
+                *rest,
+            ]:
+                self._bind_all(targets, value, node)
                 return self._returned(rest, call)
             case [ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value) as node, *rest]:
                 self._bind(name, ast.copy_location(ast.BinOp(ast.Name(target.id), op, value), node))
@@ -230,6 +275,26 @@ class Reader(Scope):
                 message = f"`{self.text.name}` ends without `return`"
                 raise self.text.fault("python-call", message, self.text.tree)
 
+    def _bind_all(self, targets: Sequence[ast.expr], value: ast.Tuple | ast.Call, node: ast.AST) -> None:
+        """Give values to names: all of them are computed before."""
+        found = self.values(value)
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        if not len(names) == len(targets) == len(found):
+            message = f"{len(found)} values are given to {len(targets)} names"
+            self.text.refuse("python-statement", message, node)
+        for name, part in zip(names, found, strict=True):
+            self.symbols.pop(name, None)
+            self.bound[name] = part
+
+    def values(self, node: ast.Tuple | ast.Call) -> tuple[Typed, ...]:
+        """Return the values of a tuple, or of those that a function returns."""
+        if isinstance(node, ast.Tuple):
+            return tuple(map(self.value, node.elts))
+        function = self.function_of(node)
+        if function is None or node.keywords:
+            return (self.value(node),)
+        return self.returned(node, function, node.args)
+
     def _bind(self, name: str, value: ast.expr) -> None:
         whole = self.affine(value)
         found = Typed(whole.value, Weak.INT) if whole is not None else self.value(value)
@@ -241,15 +306,23 @@ class Reader(Scope):
             self.bound[name] = found
 
     def _choice(self, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> Typed:
-        return self._chosen(test, lambda: self.value(then), lambda: self.value(otherwise))
+        return self._chosen(test, lambda: (self.value(then),), lambda: (self.value(otherwise),))[0]
 
-    def _chosen(self, test: ast.expr, then: Callable[[], Typed], otherwise: Callable[[], Typed]) -> Typed:
+    def _chosen(
+        self,
+        test: ast.expr,
+        then: Callable[[], tuple[Typed, ...]],
+        otherwise: Callable[[], tuple[Typed, ...]],
+    ) -> tuple[Typed, ...]:
         truth = self.truth(test)
         with self._where(self.implied(test, truth=True)):
             a = then()
         with self._where(self.implied(test, truth=False)):
             b = otherwise()
-        return operators.chosen(truth, a, b)
+        if len(a) != len(b):
+            message = f"`{self.text.name}` returns {len(a)} values or {len(b)}"
+            self.text.refuse("python-call", message, test)
+        return tuple(operators.chosen(truth, x, y) for x, y in zip(a, b, strict=True))
 
     @contextmanager
     def _where(self, condition: str | None) -> Iterator[None]:

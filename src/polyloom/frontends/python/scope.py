@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from polyloom.diagnostics import Span
-from polyloom.frontends.python import affine, values
+from polyloom.frontends.python import affine, values, views
 from polyloom.frontends.python.affine import Affine
 from polyloom.frontends.python.source import FunctionText
 from polyloom.frontends.python.values import Kind, Typed
+from polyloom.frontends.python.views import Place, Slices
 from polyloom.ir.expressions import CompareOp
 from polyloom.ir.types import ElementType
 
@@ -42,39 +45,6 @@ class Array:
         return ElementType.UINT8 if self.type is ElementType.BOOL else self.type
 
 
-@dataclass(frozen=True)
-class Place:
-    """An index; or the indices ``start + step * k`` for ``k`` from 0 to before ``length``.
-
-    ``stop``: the end that a slice gives as no number; a negative one would count from the array's end.
-    """
-
-    start: Affine
-    step: int = 1
-    length: Affine | None = None
-    stop: Affine | None = None
-
-    def at(self, k: Affine) -> Affine:
-        """Return the index of the element ``k``."""
-        offset = affine.combined(ast.Mult(), affine.number(self.step), k)
-        found = None if offset is None else affine.combined(ast.Add(), self.start, offset)
-        assert found is not None
-        return found
-
-
-@dataclass(frozen=True)
-class Slices:
-    """``a[i, 1:-1]``: an index or a slice for each dimension of an array."""
-
-    array: str
-    places: tuple[Place, ...]
-
-    @property
-    def lengths(self) -> tuple[Affine, ...]:
-        """The extents of what it is."""
-        return tuple(p.length for p in self.places if p.length is not None)
-
-
 @dataclass
 class Scope:
     """Names at a place of a function. ``kinds``: of scalar variables, as far as earlier walks know them."""
@@ -85,6 +55,8 @@ class Scope:
     kinds: dict[str, Kind]
     bound: dict[str, Typed] = field(default_factory=dict)
     """Names of values, in a function that is read in the place of its call."""
+    views: dict[str, Slices] = field(default_factory=dict)
+    """Names of parts of arrays: ``row = a[i]``."""
 
     # -- arrays
 
@@ -100,8 +72,8 @@ class Scope:
         match node:
             case None:
                 return None
-            case ast.Attribute(value=ast.Name(id=name), attr="dtype") if name in self.arrays:
-                return self.arrays[name].type
+            case ast.Attribute(value=value, attr="dtype") if (form := self.slices(value)) is not None:
+                return self.arrays[form.array].type
             case ast.Constant(value=str(text)) if text in {k.value for k in ElementType}:
                 return ElementType(text)
         found = values.ELEMENTS.get(id(self.meant(node)))
@@ -109,70 +81,93 @@ class Scope:
             self.text.refuse("python-type", "this is no element type", node, "", "`np.float32`, `a.dtype`")
         return found
 
-    def element(self, node: ast.Subscript) -> tuple[str, tuple[Affine, ...]]:
+    def element(self, node: ast.expr) -> Slices:
         """Return the array and the indices of ``A[i, j]`` or ``A[i][j]``."""
-        parts: list[ast.expr] = []
-        inner: ast.expr = node
-        while isinstance(inner, ast.Subscript):
-            own = inner.slice.elts if isinstance(inner.slice, ast.Tuple) else [inner.slice]
-            parts = [*own, *parts]
-            inner = inner.value
-        if not isinstance(inner, ast.Name):
-            self.text.refuse("python-name", "elements are those of arrays with a name", inner)
-        array = self.array(inner.id, inner)
-        if len(parts) != len(array.extents):
-            help_ = "write a loop over each dimension, or assign to a part of an array"
-            message = (
-                f"`{inner.id}` has {len(array.extents)} dimensions, and here are {len(parts)} subscripts"
-            )
+        form = self.slices(node)
+        if form is None:
+            self.text.refuse("python-name", "elements are those of arrays with a name", node)
+        if form.axes:
+            is_part = any(isinstance(part, ast.Slice) for part in ast.walk(node))
+            help_ = "assign to a part of an array, `a[1:] = b[1:]`, or write a loop over elements"
+            message = f"`{ast.unparse(node)}` is a part of an array, and a number is needed here"
+            if not is_part and isinstance(node, ast.Subscript):
+                count = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
+                there = f"`{ast.unparse(node.value)}` has {count + len(form.axes)} dimensions"
+                message = f"{there}, and here are {count} subscripts"
             self.text.refuse("python-shape", message, node, "", help_)
-        found = []
-        for part, extent in zip(parts, array.extents, strict=True):
-            if isinstance(part, ast.Slice):
-                help_ = "assign to a part of an array, `a[1:] = b[1:]`, or write a loop over elements"
-                message = f"`{ast.unparse(node)}` is a part of an array, and a number is needed here"
-                self.text.refuse("python-shape", message, node, "", help_)
-            found.append(self._from_the_end(self.integer(part), extent))
-        return inner.id, tuple(found)
+        return form
 
     def slices(self, node: ast.expr) -> Slices | None:
         """Return what is taken of an array, dimensions that are not spoken of as a whole; None of none."""
-        parts: list[ast.expr] = []
-        if isinstance(node, ast.Subscript):
-            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            node = node.value
-        if not isinstance(node, ast.Name) or not self._extents(node.id):
-            return None
-        extents = self._extents(node.id)
-        whole = ast.Slice()
-        rest = len(extents) - len(parts)
-        dots = [k for k, p in enumerate(parts) if isinstance(p, ast.Constant) and p.value is Ellipsis]
-        if dots:
-            parts = [*parts[: dots[0]], *[whole] * (rest + 1), *parts[dots[0] + 1 :]]
-        elif rest > 0:
-            parts = [*parts, *[whole] * rest]
-        if len(parts) != len(extents):
-            return None
-        return Slices(node.id, tuple(map(self._place, parts, extents)))
+        match node:
+            case ast.Name(id=name) if name in self.views:
+                return self.views[name]
+            case ast.Name(id=name) if name in self.arrays and self.arrays[name].extents:
+                return views.whole(name, self.arrays[name].extents)
+            case ast.Subscript(value=value, slice=part):
+                inner = self.slices(value)
+                parts = part.elts if isinstance(part, ast.Tuple) else [part]
+                return None if inner is None else self._part(inner, parts, node)
+            case _ if (turned := self.turned(node)) is not None:
+                inner = self.slices(turned)
+                return None if inner is None else inner.turned
+            case _:
+                return None
+
+    def turned(self, node: ast.expr) -> ast.expr | None:
+        """Return what ``a.T``, ``a.transpose()`` or ``np.transpose(a)`` has the axes of, turned round."""
+        match node:
+            case ast.Attribute(value=value, attr="T"):
+                return value
+            case ast.Call(func=ast.Attribute(value=value, attr="transpose"), args=[], keywords=[]):
+                return value
+            case ast.Call(func=function, args=[value], keywords=[]) if self.meant(function) is np.transpose:
+                return value
+            case _:
+                return None
+
+    def _part(self, form: Slices, given: Sequence[ast.expr], node: ast.expr) -> Slices:
+        """Return a part of a part."""
+        parts = views.parts_for_axes(given, len(form.axes))
+        if parts is None:
+            message = f"there are {len(form.axes)} dimensions, and here are {len(given)} subscripts"
+            self.text.refuse("python-shape", message, node, "", "give one subscript for each dimension")
+        extents = self.arrays[form.array].extents
+        places, axes, left = list(form.places), list[int | None](), iter(form.axes)
+        for part in parts:
+            if views.is_new(part):
+                axes.append(None)
+            elif (axis := next(left)) is None:
+                if isinstance(part, ast.Slice) and not (part.lower or part.upper or part.step):
+                    axes.append(None)
+                elif isinstance(part, ast.Slice) or self.integer(part).number not in (0, -1):
+                    self.text.refuse("python-shape", "a new axis has one element", part)
+            else:
+                before = places[axis]
+                assert before.length is not None
+                place = self._place(part, before.length)
+                is_whole = before.is_whole(extents[axis])
+                places[axis] = place if is_whole else views.within(before, place)
+                if place.length is not None:
+                    axes.append(axis)
+        return Slices(form.array, tuple(places), tuple(axes))
 
     def _place(self, part: ast.expr, extent: Affine) -> Place:
         if not isinstance(part, ast.Slice):
             return Place(self._from_the_end(self.integer(part), extent))
         step = 1 if part.step is None else self.integer(part.step).number
-        if not step or (step < 0 and (part.lower or part.upper)):
-            help_ = "the step is a number; a negative one goes through a whole dimension, `a[::-1]`"
+        if not step:
+            help_ = "the step is a number other than 0"
             self.text.refuse("python-shape", "a slice has another form", part.step or part, "", help_)
-        lower = affine.number(0) if part.lower is None else self.integer(part.lower)
-        upper = extent if part.upper is None else self.integer(part.upper)
-        start, stop = self._from_the_end(lower, extent), self._from_the_end(upper, extent)
-        length = affine.combined(ast.Sub(), stop, start)
-        if abs(step) > 1 and length is not None:
-            more = affine.combined(ast.Add(), length, affine.number(abs(step) - 1))
-            length = more and affine.combined(ast.FloorDiv(), more, affine.number(abs(step)))
-        if step < 0:
-            start = affine.combined(ast.Sub(), extent, affine.number(1)) or start
-        is_computed = part.upper is not None and upper.number is None
-        return Place(start, step, length, stop if is_computed else None)
+        last = affine.plus(extent, affine.number(-1))
+        ends = (affine.number(0), extent) if step > 0 else (last, affine.number(-1))
+        lower, upper = (None if end is None else self.integer(end) for end in (part.lower, part.upper))
+        start = ends[0] if lower is None else self._from_the_end(lower, extent)
+        stop = ends[1] if upper is None else self._from_the_end(upper, extent)
+        way = affine.minus(stop, start) if step > 0 else affine.minus(start, stop)
+        computed = [end for end in (lower, upper) if end is not None and end.number is None]
+        needs = tuple(f"{end.text} >= 0" for end in computed)
+        return Place(start, step, affine.parts_of(way, abs(step)), needs)
 
     def _from_the_end(self, index: Affine, extent: Affine) -> Affine:
         """Return an index; a negative number counts from the end."""
@@ -182,18 +177,20 @@ class Scope:
 
     def shape(self, node: ast.expr) -> tuple[Affine, ...]:
         """Return the extents of an expression of whole arrays; none: it is a number."""
+        found = self.slices(node)
+        if found is not None:
+            return found.lengths
+        if (turned := self.turned(node)) is not None:
+            return self.shape(turned)[::-1]
         match node:
-            case ast.Name() | ast.Subscript():
-                found = self.slices(node)
-                return () if found is None else found.lengths
             case ast.BinOp(left=a, right=b):
                 parts = [a, b]
             case ast.UnaryOp(operand=a):
                 parts = [a]
             case ast.Compare(left=a, comparators=others):
                 parts = [a, *others]
-            case ast.Call(func=function, args=others) if values.is_elementwise(self.meant(function)):
-                parts = others
+            case ast.Call():
+                parts = self.operands(node)
             case _:
                 return ()
         result: tuple[Affine, ...] = ()
@@ -203,6 +200,14 @@ class Scope:
             pairs = zip(longer[rest:], shorter, strict=True)
             result = (*longer[:rest], *(b if a.number == 1 else a for a, b in pairs))
         return result
+
+    def operands(self, node: ast.Call) -> list[ast.expr]:
+        """Return what a call computes element by element of; none where it does not."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner, attr="astype" | "copy")) if self.shape(inner):
+                return [inner]
+            case ast.Call(func=function, args=others):
+                return others if values.is_elementwise(self.meant(function)) else []
 
     # -- integers and conditions
 
@@ -231,29 +236,26 @@ class Scope:
             case ast.BinOp(left=left, op=op, right=right):
                 a, b = self.affine(left), self.affine(right)
                 return None if a is None or b is None else affine.combined(op, a, b)
-            case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]) if name in self.arrays:
-                return self.arrays[name].extents[0]
-            case ast.Attribute(value=ast.Name(id=name), attr="size") if len(self._extents(name)) == 1:
-                return self.arrays[name].extents[0]
-            case ast.Attribute(value=ast.Name(id=name), attr="ndim") if self._extents(name):
-                return affine.number(len(self.arrays[name].extents))
+            case ast.Call(func=ast.Name(id="len"), args=[value]) if extents := self.shape(value):
+                return extents[0]
+            case ast.Attribute(value=value, attr="size") if len(extents := self.shape(value)) == 1:
+                return extents[0]
+            case ast.Attribute(value=value, attr="ndim") if extents := self.shape(value):
+                return affine.number(len(extents))
             case ast.Call(func=function, args=[_, _, *_] as sides, keywords=[]) if self.meant(function) in (
                 min,
                 max,
             ):
                 parts = [part for side in sides if (part := self.affine(side)) is not None]
                 return affine.extreme(self.meant(function), parts) if len(parts) == len(sides) else None
-            case ast.Subscript(value=ast.Attribute(value=ast.Name(id=name), attr="shape"), slice=place):
+            case ast.Subscript(value=ast.Attribute(value=value, attr="shape"), slice=place):
                 at = self.affine(place)
-                extents = self.array(name, node).extents
+                extents = self.shape(value)
                 if at is None or at.number is None or not -len(extents) <= at.number < len(extents):
                     return None
                 return extents[at.number]
             case _:
                 return None
-
-    def _extents(self, name: str) -> tuple[Affine, ...]:
-        return self.arrays[name].extents if name in self.arrays else ()
 
     def condition(self, node: ast.expr) -> str | None:
         """Return a condition on iterators and sizes in isl's notation; None where it asks about data."""
@@ -295,7 +297,7 @@ class Scope:
     def meant(self, node: ast.expr | None) -> Any:
         """Return the object that a name of the function's surroundings means; None where it means none."""
         match node:
-            case ast.Name(id=name) if name not in {*self.arrays, *self.symbols, *self.bound}:
+            case ast.Name(id=name) if name not in {*self.arrays, *self.symbols, *self.bound, *self.views}:
                 return self.text.names.get(name)
             case ast.Attribute(value=inner, attr=name):
                 module = self.meant(inner)

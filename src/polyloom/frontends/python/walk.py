@@ -14,8 +14,9 @@ from polyloom.diagnostics import Span
 from polyloom.frontends.python import affine, values
 from polyloom.frontends.python.affine import Affine
 from polyloom.frontends.python.reading import Access, Reader
-from polyloom.frontends.python.scope import AFFINE, Array, Slices
+from polyloom.frontends.python.scope import AFFINE, Array
 from polyloom.frontends.python.values import Typed, Weak, as_kind, held, joined
+from polyloom.frontends.python.views import Slices, whole
 from polyloom.ir.expressions import (
     Binary,
     Compare,
@@ -79,7 +80,7 @@ class _Elements:
 
     at: ast.Name | None
     names: list[ast.expr]
-    arrays: list[ast.Name]
+    arrays: list[Slices]
 
 
 @dataclass
@@ -95,6 +96,8 @@ class Walk(Reader):
     counters: list[int] = field(default_factory=lambda: [0])
     defined: set[str] = field(default_factory=set)
     temporaries: int = 0
+    around_names: frozenset[str] = frozenset()
+    """Names of arrays, and of parts of them, outside of the loop or branch at hand."""
 
     # -- statements
 
@@ -136,7 +139,7 @@ class Walk(Reader):
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._assign(node, target, value)
             case ast.AugAssign(target=ast.Name() | ast.Subscript() as target, op=op, value=value):
-                if isinstance(target, ast.Name) and self._extents(target.id):  # NumPy stores in place
+                if isinstance(target, ast.Name) and self.shape(target):  # NumPy stores in place
                     all_of_it = ast.copy_location(ast.Constant(...), target)
                     target = ast.copy_location(ast.Subscript(target, all_of_it, ast.Store()), target)
                 sum_ = ast.copy_location(ast.BinOp(target, op, value), node)
@@ -164,7 +167,7 @@ class Walk(Reader):
             if not isinstance(target, ast.Tuple) or not zipped or len(target.elts) != len(zipped):
                 return None
             names, arrays = target.elts, zipped
-        found = [a for a in arrays if isinstance(a, ast.Name) and len(self._extents(a.id)) == 1]
+        found = [form for a in arrays if (form := self.slices(a)) is not None and form.axes]
         is_known = len(found) == len(arrays) and all(isinstance(name, ast.Name) for name in names)
         return _Elements(at, names, found) if is_known else None
 
@@ -175,22 +178,25 @@ class Walk(Reader):
 
     def _for_elements(self, node: ast.For, over: _Elements) -> None:
         """Walk over ``for k in range(min(len(a), len(b))): x = a[k]; y = b[k]; ...``."""
-        at = over.at
-        if at is None:
-            self.temporaries += 1
-            at = ast.Name(f"at_{self.temporaries}", ast.Store())
-        lengths: list[ast.expr] = [ast.Call(ast.Name("len", ast.Load()), [a], []) for a in over.arrays]
+        outer = dict(self.views)
+        self.temporaries += 1
+        at = over.at or ast.Name(f"at_{self.temporaries}", ast.Store())
+        names = [ast.Name(f"over_{self.temporaries}_{k}", ast.Load()) for k in range(len(over.arrays))]
+        for name, form in zip(names, over.arrays, strict=True):
+            self._view(name.id, form, node)
+        lengths: list[ast.expr] = [ast.Call(ast.Name("len", ast.Load()), [a], []) for a in names]
         length = lengths[0] if len(lengths) == 1 else ast.Call(ast.Name("min", ast.Load()), lengths, [])
         ends = ast.Call(ast.Name("range", ast.Load()), [length], [])
         given: list[ast.stmt] = [
             ast.Assign([name], ast.Subscript(array, ast.Name(at.id, ast.Load()), ast.Load()))
-            for name, array in zip(over.names, over.arrays, strict=True)
+            for name, array in zip(over.names, names, strict=True)
         ]
         loop = ast.For(at, ends, [*given, *node.body], [])
         for new in (at, *ast.walk(ends), *(part for one in given for part in ast.walk(one))):
             if not hasattr(new, "lineno"):
                 ast.copy_location(new, node.target)
         self._for(ast.copy_location(loop, node))
+        self.views = outer
 
     def _for(self, node: ast.For) -> None:
         assert isinstance(node.target, ast.Name)
@@ -220,10 +226,18 @@ class Walk(Reader):
         self.loops = (*self.loops, Loop(iterator, self.text.span(node), step < 0))
         self.conditions = (*self.conditions, *limits)
         self.counters.append(0)
-        self.body(node.body)
+        self._inner(node.body)
         self.counters.pop()
         self.counters[-1] += 1
         self.loops, self.conditions, self.symbols = outer
+
+    def _inner(self, statements: Sequence[ast.stmt]) -> None:
+        """Walk over the body of a loop or a branch, in which alone its names of parts of arrays mean them."""
+        outer = self.views, self.around_names
+        self.views = dict(self.views)
+        self.around_names = frozenset({*self.views, *self.arrays})
+        self.body(statements)
+        self.views, self.around_names = outer
 
     def _if(self, node: ast.If) -> None:
         match node:
@@ -238,7 +252,7 @@ class Walk(Reader):
             outer = self.conditions
             for body, text in ((node.body, condition), (node.orelse, f"not ({condition})")):
                 self.conditions = (*outer, text)
-                self.body(body)
+                self._inner(body)
             self.conditions = outer
             return
         outer_tests = self.tests
@@ -253,7 +267,7 @@ class Walk(Reader):
             where = self.implied(node.test, wanted)
             self.conditions = outer if where is None else (*outer, where)
             self.tests = (*outer_tests, Test(node.test, name, wanted))
-            self.body(body)
+            self._inner(body)
         self.tests, self.conditions = outer_tests, outer
 
     def _changes_its_test(self, node: ast.If) -> bool:
@@ -272,37 +286,51 @@ class Walk(Reader):
         return not stored.isdisjoint(_names(node.test))
 
     def _is_whole(self, target: ast.expr) -> bool:
-        return isinstance(target, ast.Subscript) and bool((form := self.slices(target)) and form.lengths)
+        return bool(self.shape(target))
 
     def _return(self, node: ast.Return) -> None:
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] if node.value else []
         for part in parts:
-            if isinstance(part, ast.Name) and (part.id in self.arrays or part.id in self.kinds):
+            form = self.slices(part)
+            if form is not None and form.is_all(self.arrays[form.array].extents):
+                self.results.append(form.array)
+                continue
+            if isinstance(part, ast.Name) and part.id in self.kinds:
                 self.results.append(part.id)
                 continue
             name = f"result_{len(self.results)}"
-            found = self.value(part)
-            self._scalar(name, found, part)
+            if form is not None and form.axes and not self.arrays[form.array].own:
+                help_ = f"return a new array, `{ast.unparse(part)}.copy()`"
+                message = f"`{ast.unparse(part)}` is a part of an array that is given"
+                self.text.refuse("python-array", message, part, "", help_)
+            if extents := self.shape(part):
+                self.arrays[name] = self._at_all(node, name, extents, part)
+            else:
+                self._scalar(name, self.value(part), part)
             self.results.append(name)
 
     def _assign(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> None:
         match target, value:
-            case ast.Tuple(elts=names), ast.Attribute(value=ast.Name(id=array), attr="shape"):
-                extents = self.array(array, value).extents
+            case ast.Tuple(elts=names), ast.Attribute(value=array, attr="shape") if extents := self.shape(
+                array
+            ):
                 if len(names) != len(extents):
-                    self.text.refuse("python-shape", f"`{array}` has {len(extents)} dimensions", target)
+                    message = f"`{ast.unparse(array)}` has {len(extents)} dimensions"
+                    self.text.refuse("python-shape", message, target)
                 for name, extent in zip(names, extents, strict=True):
                     self._symbol(name, extent)
             case ast.Tuple(elts=targets), ast.Tuple(elts=parts) if len(targets) == len(parts):
                 self._give_to_all(node, [([t], part) for t, part in zip(targets, parts, strict=True)])
+            case ast.Tuple(elts=targets), ast.Call() if self.function_of(value) is not None:
+                self._give_returned(node, targets, value)
             case ast.Name(id=name), ast.Call() if (made := self._new_array(value)) is not None:
                 self._make(name, made, node)
             case ast.Subscript(), _ if (slices := self.slices(target)) is not None and slices.lengths:
                 self._give_slices(node, slices, value)
-            case ast.Name(id=name), ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.Call() if (
-                extents := self.shape(value)
-            ):
-                self._make(name, (self._at_all(node, name, extents, value), None), node)
+            case ast.Name(id=name), _ if (slices := self.slices(value)) is not None and slices.axes:
+                self._view(name, slices, node)
+            case ast.Name(id=name), _ if extents := self.shape(value):
+                self._make_of(name, extents, value, node)
             case ast.Name(id=name), _ if self.assigned.get(name, 0) == 1 and (whole := self.affine(value)):
                 self._symbol(target, whole)
             case _:
@@ -319,6 +347,20 @@ class Walk(Reader):
             else:
                 self._give(node, target, Typed(name.value, Weak.INT))
 
+    def _give_returned(self, node: ast.stmt, targets: Sequence[ast.expr], call: ast.Call) -> None:
+        """Assign ``a, b = f(x)``: all that the function returns is kept before."""
+        names = list[str]()
+        while not names or len(names) < len(targets):
+            found = self.values(call)
+            if len(found) != len(targets):
+                message = f"`{ast.unparse(call.func)}` returns {len(found)} values for {len(targets)} names"
+                self.text.refuse("python-call", message, node)
+            self.temporaries += 1
+            self._scalar(f"part_{self.temporaries}", found[len(names)], node)
+            names.append(f"part_{self.temporaries}")
+        for target, name in zip(targets, names, strict=True):
+            self._give(node, target, self.read(name, (), node))
+
     def _kept(self, node: ast.stmt, value: ast.expr) -> str | Affine:
         """Return a new variable that holds a value; a size as it is."""
         whole = self.affine(value)
@@ -334,8 +376,9 @@ class Walk(Reader):
             case ast.Name(id=name):
                 self._scalar(name, value, node)
             case ast.Subscript():
-                stored, indices = self.element(target)
-                self._store(stored, indices, as_kind(value, self.array(stored, target).type), node)
+                form = self.element(target)
+                kind = self.arrays[form.array].type
+                self._store(form.array, self.indices(form, target), as_kind(value, kind), node)
             case _:
                 self.text.refuse("python-statement", "only names and elements are assigned to", target)
 
@@ -350,17 +393,11 @@ class Walk(Reader):
     def _give_slices(self, node: ast.stmt, form: Slices, value: ast.expr) -> None:
         """Assign to slices; where the value has other elements of the array, all of it is kept before."""
         stored = self.array(form.array, node)
-        others = [part for part in ast.walk(value) if isinstance(part, ast.Name) and part.id == form.array]
-        same = [
-            found
-            for part in ast.walk(value)
-            if isinstance(part, ast.Subscript) and (found := self.slices(part)) == form
-        ]
         kept = ""
-        if len(others) > len(same):
+        if any(part.array == form.array and part != form for part in self._read_parts(value)):
             self.temporaries += 1
             kept = f"part_{self.temporaries}"
-            room = tuple(e for e, p in zip(stored.extents, form.places, strict=True) if p.length is not None)
+            room = tuple(affine.number(1) if a is None else stored.extents[a] for a in form.axes)
             self.arrays[kept] = self._at_all(node, kept, form.lengths, value, room)
         with self._points(node, form.lengths):
             if kept:
@@ -374,7 +411,17 @@ class Walk(Reader):
                     f"NumPy stores no {held(new.kind).value} in place in an array of {stored.type.value}"
                 )
                 self.text.refuse("python-value", message, node, "", "convert the array, or write a loop")
-            self._store(form.array, self._at(form, value), as_kind(new, stored.type), node)
+            self._store(form.array, self.indices(form, value), as_kind(new, stored.type), node)
+
+    def _read_parts(self, value: ast.AST) -> Iterator_[Slices]:
+        """Yield the parts of arrays that an expression reads, with their axes as they run in it."""
+        if isinstance(value, ast.expr) and (form := self.slices(value)) is not None:
+            yield form
+            return
+        turned = self.turned(value) if isinstance(value, ast.expr) else None
+        for part in ast.iter_child_nodes(value):
+            for form in self._read_parts(part):
+                yield form if turned is None else form.turned
 
     def _whole_value(self, value: ast.expr) -> Typed:
         if len(self.shape(value)) > len(self.space):
@@ -430,18 +477,66 @@ class Walk(Reader):
         self.arrays[name] = Array(held(kind), (), self.text.span(node), own=True)
         self._store(name, (), as_kind(value, held(kind)), node)
 
+    def _view(self, name: str, form: Slices, node: ast.AST) -> None:
+        """Give a part of an array a name."""
+        has_meaning = name in self.symbols or name in self.kinds or name in self.around_names
+        if has_meaning or (name in self.arrays and bool(self.loops or self.conditions or self.tests)):
+            help_ = "give the part of the array a name of its own"
+            self.text.refuse("python-name", f"`{name}` has another meaning here", node, "", help_)
+        self.need((*form.needs, *(f"{length.text} >= 0" for length in form.lengths)))
+        self.views = {**self.views, name: form}
+
     def _make(self, name: str, made: tuple[Array, Typed | None], node: ast.AST) -> None:
+        """Make an array, and fill it."""
         array, fill = made
-        if self.loops or self.conditions or self.tests or name in self.arrays or name in self.symbols:
-            help_ = "make it once, at the beginning of the function"
-            self.text.refuse(
-                "python-array", "an array is made outside of loops, under a new name", node, "", help_
-            )
-        self.arrays[name] = array
+        stored = self._room(name, array, node)
+        self._named(name, stored, array)
         if fill is not None:
             with self._points(node, array.extents):
                 places = tuple(iterator for iterator, _ in self.space)
-                self._store(name, places, as_kind(fill, array.type), node)
+                self._store(stored, places, as_kind(fill, array.type), node)
+
+    def _make_of(self, name: str, extents: tuple[Affine, ...], value: ast.expr, node: ast.stmt) -> None:
+        """Make an array of a value."""
+        reads, self.reads = self.reads, []
+        with self._points(node, extents):
+            kind = self._whole_value(value).kind
+        self.reads = reads
+        array = Array(held(kind), extents, self.text.span(node), own=True)
+        stored = self._room(name, array, node)
+        if stored in self.arrays:
+            self._give_slices(node, whole(stored, extents), value)
+        else:
+            self._named(name, stored, self._at_all(node, stored, extents, value))
+
+    def _named(self, name: str, stored: str, array: Array) -> None:
+        self.arrays[stored] = array
+        if stored != name:
+            self.views = {**self.views, name: whole(stored, array.extents)}
+
+    def _room(self, name: str, array: Array, node: ast.AST) -> str:
+        """Return what holds an array that gets a name: what held that of this name before, or a new one.
+
+        The same memory again is right where nothing else is a name for it. Errors: ``python-array``.
+        """
+        before = self.arrays.get(name)
+        help_ = "make it outside of loops, or under a new name; a copy can be made anew: `b = a.copy()`"
+        if self.around() & frozenset[str]().union(*(e.names for e in array.extents)):
+            message = "the size of an array that is made in a loop differs from one iteration to the next"
+            self.text.refuse("python-array", message, node, "", help_)
+        if before is None and name not in (self.symbols.keys() | self.views.keys()):
+            return name
+        parts = {form.array for form in self.views.values()}
+        if before is not None and before.own and name not in parts and name not in self.views:
+            is_alike = before.type is array.type and len(before.extents) == len(array.extents)
+            pairs = zip(before.extents, array.extents, strict=is_alike)
+            if is_alike and all(affine.minus(a, b).number == 0 for a, b in pairs):
+                return name
+        if self.loops or self.conditions or self.tests or name in self.symbols or name in self.kinds:
+            message = f"`{name}` has another meaning outside of the loop or branch"
+            self.text.refuse("python-array", message, node, "", help_)
+        self.temporaries += 1
+        return f"{name}_{self.temporaries}"
 
     def _store(self, name: str, indices: tuple[Affine, ...], value: Expression, node: ast.AST) -> None:
         """Add a statement; the reads of its value have been made."""
@@ -508,11 +603,15 @@ class Walk(Reader):
         match given.get("shape", given.get("a")):
             case None:
                 raise self.text.fault("python-array", "the shape is missing", node)
-            case ast.Name(id=name) as like if "a" in given:
-                array = self.array(name, like)
-                return array.extents, array.type
-            case ast.Attribute(value=ast.Name(id=name), attr="shape") as like:
-                return self.array(name, like).extents, kind
+            case like if "a" in given:
+                form = self.slices(like)
+                if form is None:
+                    self.text.refuse(
+                        "python-array", "the form of an array is that of an array with a name", like
+                    )
+                return form.lengths, self.arrays[form.array].type
+            case ast.Attribute(value=like, attr="shape") if extents := self.shape(like):
+                return extents, kind
             case ast.Tuple(elts=parts):
                 return tuple(map(self.integer, parts)), kind
             case shape:
