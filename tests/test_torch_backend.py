@@ -157,6 +157,12 @@ def test_what_is_no_tensor_and_no_size_runs_in_pytorch(given: Any) -> None:
         assert graph(torch.zeros(2), given)[1] is given
 
 
+def test_the_last_elements_are_gathered() -> None:
+    x, last = torch.arange(72.0).reshape(2, 36), torch.full((2, 9), 35)
+    found = compiled(lambda x, at: torch.gather(x, 1, at))(x, last)
+    torch.testing.assert_close(found, torch.gather(x, 1, last))
+
+
 def test_complex_numbers_run_in_pytorch() -> None:
     def turned(x: Any) -> Any:
         turns = torch.polar(torch.ones(4), torch.arange(4.0))

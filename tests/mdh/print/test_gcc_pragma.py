@@ -11,7 +11,7 @@ from c_host_programs import host_programs_of
 from polyloom.c_compilers import c_compiler
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.native.build import FLAGS
-from polyloom.mdh.print.c_source import gcc_pragma, may_stay_as_it_is
+from polyloom.mdh.print.c_source import gcc_pragma, may_stay_as_it_is, sums_choices
 
 GUARDED = """
 void steps(long begin, long n, float (*restrict a)[100], float (*restrict b)[100])
@@ -56,3 +56,52 @@ def test_only_loops_that_may_end_early_are_split() -> None:
     for asked, splits in (("w", True), ("x[t % n]", False), ("t", False)):
         (program,) = host_programs_of(ESCAPE.format(asked))
         assert may_stay_as_it_is(program_tree(program).body) is splits
+
+
+CHOICES = """
+#include <stdio.h>
+__attribute__((noinline)) float chosen(long at, const long *restrict k, const float *restrict x)
+{
+    float s = 0;
+    for (long i = 0; i < 36; i += 3) {
+        s = s + (at == k[i] ? x[i] : 0.0f);
+        s = s + (at == k[i + 1] ? x[i + 1] : 0.0f);
+        s = s + (at == k[i + 2] ? x[i + 2] : 0.0f);
+    }
+    return s;
+}
+int main(void)
+{
+    long k[36];
+    float x[36], all = 0;
+    for (int i = 0; i < 36; i++) { k[i] = i; x[i] = i + 1; }
+    for (int i = 0; i < 36; i++) all += chosen(i, k, x);
+    return printf("%g", all) < 0;
+}
+"""
+
+
+def test_all_terms_of_sums_of_choices_are_added(tmp_path: Path) -> None:
+    compiler = c_compiler("gcc")
+    if compiler is None:
+        pytest.skip("there is no gcc")
+    (tmp_path / "sums.c").write_text(gcc_pragma(strict=False, chooses=True) + CHOICES)
+    subprocess.run(
+        [*compiler.command, *FLAGS, "-march=native", "sums.c", "-o", "sums"], cwd=tmp_path, check=True
+    )
+    assert subprocess.run([tmp_path / "sums"], capture_output=True, check=True).stdout == b"666"
+
+
+SUMS = """void kernel(int n, int at[n], float x[n], float c[2]) {{
+    for (int i = 0; i < n - 1; i++) {{
+        c[0] = 0.5f * c[0] + {0};
+        c[0] = 0.5f * c[0] + {1};
+    }}
+}}"""
+
+
+def test_sums_of_choices_are_seen() -> None:
+    chosen, plain = "(at[{0}] == 3 ? x[{0}] : 0.0f)", "x[{0}]"
+    for form, chooses in ((chosen, True), (plain, False)):
+        (program,) = host_programs_of(SUMS.format(form.format("i"), form.format("i + 1")))
+        assert sums_choices(program_tree(program).body) is chooses

@@ -17,10 +17,14 @@ Not in the papers: the tree, and its C.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from typing import Any
 
+from polyloom.ir.expressions import Expression, Select
+from polyloom.ir.expressions import walk as parts_of
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_statements import (
     array_variable,
@@ -62,7 +66,7 @@ WIDEST = 110
 """Characters of a line."""
 
 
-def gcc_pragma(*, strict: bool, keeps: bool = True, splits: bool = False) -> str:
+def gcc_pragma(*, strict: bool, keeps: bool = True, splits: bool = False, chooses: bool = False) -> str:
     """Return what gcc is told in a file, by lines: what its version 12 does wrong or badly is left undone.
 
     Vectors of statements side by side lose conversions (``(double)(float)x`` is ``x``) and have elements from
@@ -73,10 +77,13 @@ def gcc_pragma(*, strict: bool, keeps: bool = True, splits: bool = False) -> str
     Vectors that it ``keeps`` for the next iteration (predictive commoning) are more than registers hold.
     A loop with a guard on its iterator (``if (k >= 1)``) is not split: each half has all that is inside. One
     that ``splits`` ends where nothing changes any more: what a branch on data asks, that branch alone sets.
+    One that ``chooses`` what it adds, ``s += a ? x[i] : 0; s += b ? x[i + 1] : 0; ..``, stays as it is: of$
+    the vectors of floats that such a chain becomes, all but the first are lost.
     """
     told = [] if keeps else ['"no-predictive-commoning"']
     told += [] if splits else ['"no-split-loops"']
     told += ['"no-tree-slp-vectorize", "ira-region=all", "no-tree-coalesce-vars"']
+    told += ['"no-tree-loop-if-convert"'] if chooses else []
     told += ['"fp-contract=off", "no-tree-loop-vectorize"'] if strict else []
     return "\n".join(f"#pragma GCC optimize({each})" for each in told)
 
@@ -97,6 +104,45 @@ def may_stay_as_it_is(code: Code) -> bool:
         for loop in loops
         for last in loop.body[-1:]
     )
+
+
+def sums_choices(code: Code) -> bool:
+    """Return whether a loop adds floats more than once to the same element, and not always what it has."""
+    loops = [loop for loop in walk(code) if isinstance(loop, For)]
+    return any(_sums_choices(loop) for loop in loops if loop.kind is not Kind.VECTOR)
+
+
+def _sums_choices(loop: For) -> bool:
+    sums = list(_sums(loop.body, times=1, is_guarded=False))
+    counts = Counter[Any]()
+    for store, times, _ in sums:
+        counts[store.array, store.subscripts] += times
+    return any(
+        counts[store.array, store.subscripts] > 1 and (is_guarded or _chooses(store.value.expression))
+        for store, _, is_guarded in sums
+    )
+
+
+def _sums(code: Code, times: int, is_guarded: bool) -> Iterator[tuple[Store, int, bool]]:
+    """Yield what is added to floats, how often it is written out, and whether under a condition."""
+    for part in code:
+        match part:
+            case Store() if part.value.expression.type.is_float and _adds(part):
+                yield part, times, is_guarded
+            case For(kind=kind) if kind is not Kind.VECTOR:
+                yield from _sums(part.body, times + (kind is Kind.UNROLLED), is_guarded)
+            case If():
+                yield from _sums((*part.body, *part.otherwise), times, is_guarded=True)
+            case _:
+                pass
+
+
+def _adds(store: Store) -> bool:
+    return any((x.array, x.subscripts) == (store.array, store.subscripts) for x in loads_of(store))
+
+
+def _chooses(expression: Expression) -> bool:
+    return any(isinstance(part, Select) for part in parts_of(expression))
 
 
 def carries_values(code: Code) -> bool:
@@ -249,6 +295,7 @@ def c_text(function: Function, *, shares: bool = False, reader: Reader | None = 
         strict=not function.contracted,
         keeps=carries_values(function.body),
         splits=may_stay_as_it_is(function.body),
+        chooses=sums_choices(function.body),
     )
     around = Around(before=f"#if defined(__GNUC__) && !defined(__clang__)\n{pragma}\n#endif\n\n")
     printer = _Entry(
