@@ -53,7 +53,7 @@ def basis_of(
 def undecided(rows: Matrix, points: isl.Set, dense: Collection[int]) -> isl.Set | None:
     """Return for which parameters another dimension has to be kept than for others; None where for none.
 
-    The set is one of parameters; neither it nor what is left of those of ``points`` is empty.
+    The set is one of parameters; some of those of ``points`` are in it, and some are not.
     """
     if len(column_echelon(rows, points.dim(_DIM.set)).pivots) == len(_moving(rows)):
         return None
@@ -64,7 +64,7 @@ def undecided(rows: Matrix, points: isl.Set, dense: Collection[int]) -> isl.Set 
             wider = _wider(sides, k, other).intersect(known)
             same = open_ and (k in dense) == (other in dense)
             if same and not wider.is_empty() and not known.is_subset(wider):
-                return wider
+                return wider.gist(known)
     return None
 
 
