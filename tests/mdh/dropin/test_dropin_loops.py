@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -318,6 +319,21 @@ def test_strict_programs_do_not_contract(tmp_path: Path) -> None:
     order = (first, second) if names.index("x[") < names.index("y[") else (second, first)
     assert function(*order) == 1
     assert y.tolist() == wanted.tolist()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for vectors of AVX2")
+def test_plain_loops_are_in_vectors_without_being_asked_for(tmp_path: Path) -> None:
+    """Steps that depend on each other, of loops that run in order: -O2 alone makes no vectors of them."""
+    source = tmp_path / "f.c"
+    source.write_text("""void f(int n, double a, double x[n + 1]) {
+  for (int t = 0; t < n; t++)
+    for (int i = 0; i < n - t; i++) x[i] = a * x[i] + (1 - a) * x[i + 1];
+}
+""")
+    folder = made(source, tmp_path / "out")
+    subprocess.run([GCC, "-O2", "-S", FUNCTIONS, "-o", "f.s"], cwd=folder, check=True)
+    text = (folder / "f.s").read_text()
+    assert "mulpd" in text or "add213pd" in text or "add132pd" in text or "add231pd" in text
 
 
 ROWS_OF_SUMS = """void f(int n, int m, int a[40], int b[40]) {

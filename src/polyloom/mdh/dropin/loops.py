@@ -263,7 +263,7 @@ _GCC = """\
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* vectors are filled lane by lane */
 #pragma GCC push_options
-#pragma GCC optimize("no-math-errno", "no-trapping-math")
+#pragma GCC optimize("O3", "no-math-errno", "no-trapping-math") /* -O2 makes few vectors of plain loops */
 {pragma}
 #endif
 """

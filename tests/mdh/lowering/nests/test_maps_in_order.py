@@ -75,5 +75,20 @@ def test_several_threads_copy_what_is_large(tmp_path: Path) -> None:
     assert not copies(compiled(tmp_path, ORDERED["ahead"], 1), 100_000)
 
 
+def test_the_program_asks_where_a_step_tells_how_large_a_map_is(tmp_path: Path) -> None:
+    path = tmp_path / "steps.c"
+    path.write_text("""void steps(int n, double a[n]) {
+  for (int t = 1; t < 4; t++)
+    for (int i = 0; i < n - 9000 * t; i++) a[i] = a[i + 1] * 0.5;
+}
+""")
+    n = 40_000
+    for threads, asks in ((1, False), (3, True)):
+        made = polyloom.compile(path, device="native", threads=threads, check=True)
+        text = function_text(made.tree({"n": n}))
+        assert ("< 16384" in text) == asks == (text.count("_before[") > 1)
+        made(n=n, a=np.random.default_rng(1).standard_normal(n))
+
+
 def test_strict_programs_keep_their_vectors(tmp_path: Path) -> None:
     assert copies(compiled(tmp_path, ORDERED["ahead"], 1, fp="strict"), 40_000)

@@ -4,7 +4,8 @@
     a = md_hom(a_before[i + 1] + b[i], (++)) (...)   ->      a[i] = a[i + 1] + b[i]
 
 Every element that a point reads, another point overwrites later, or none does. Such loops have vectors of
-the C compiler, since vectors go forwards. Several threads take the copy, but of maps too small for them.
+the C compiler, since vectors go forwards. Several threads take the copy, but of maps too small for them; the
+program asks where that is not known before.
 
 Not in the papers.
 """
@@ -14,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from polyloom.ir.expressions import (
     Binary,
@@ -47,13 +47,14 @@ from polyloom.polyhedra.loops.tree import (
     Tree,
     leaves_in,
     loop_over,
+    product_of,
 )
 
 _QUICK = (BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.DIVIDE)
 
 
 def maps_in_order(program: HostProgram, device: DeviceModel) -> HostProgram:
-    """Return the program without copies before maps in place that may run in order. Sizes are known.
+    """Return the program without copies before maps in place that may run in order.
 
     Every element gets the value that it had. ``--fp strict`` keeps its copies: gcc makes no vectors there.
     """
@@ -75,15 +76,24 @@ class _InOrder:
     def nodes(self, nodes: Sequence[HostNode]) -> tuple[HostNode, ...]:
         found: list[HostNode] = []
         for node in nodes:
-            made = self._node(node)
-            if isinstance(node, MdHom):
-                before = _copies_before(found, node, self.copies)
-                nest = _in_order(node, before) if before and self._suits(node) else None
-                if nest is not None:
-                    found = [n for n in found if not (isinstance(n, Copy) and n in before)]
-                    made = nest
-            found.append(made)
+            found.append(self._node(node))
+            before = _copies_before(found[:-1], node, self.copies) if isinstance(node, MdHom) else ()
+            nest = _in_order(node, before) if isinstance(node, MdHom) and before else None
+            if isinstance(node, MdHom) and nest is not None:
+                others = [n for n in found[:-1] if not (isinstance(n, Copy) and n in before)]
+                found = [*others, *self._chosen(node, nest, before)]
         return tuple(found)
+
+    def _chosen(self, node: MdHom, nest: Nest, copies: Sequence[Copy]) -> tuple[HostNode, ...]:
+        """Return the loops in order where one thread is to run them, else the map with its copies."""
+        points = product_of((*node.extents, Number(len(node.terms))))
+        if self.device.compute_units == 1:
+            return (nest,)
+        if isinstance(points, Number):
+            return (nest,) if points.value < LEAST_SHARED else (*reversed(copies), node)
+        few = Operation("<", (points, Number(LEAST_SHARED)))
+        ordered = replace(nest, name=f"{node.name}_in_order")
+        return (Branch(few, (ordered,), (*reversed(copies), node)),)
 
     def _node(self, node: HostNode) -> HostNode:
         match node:
@@ -93,12 +103,6 @@ class _InOrder:
                 return replace(node, body=self.nodes(body), otherwise=self.nodes(otherwise))
             case _:
                 return node
-
-    def _suits(self, node: MdHom) -> bool:
-        extents = [n.value for n in node.extents if isinstance(n, Number)]
-        if len(extents) < len(node.extents) or not extents:
-            return False
-        return self.device.compute_units == 1 or prod(extents) * len(node.terms) < LEAST_SHARED
 
 
 def _copies_before(found: Sequence[HostNode], node: MdHom, local: frozenset[str]) -> tuple[Copy, ...]:
