@@ -207,7 +207,7 @@ MUTANTS = [
         Probe("scop_probes.split_alike"),
     ),
     Mutant(
-        "scop/schedule/grouping",
+        "scop/schedule/gathering/grouping",
         "return pairs.order_lt(*order)",
         "return pairs.order_gt(*order)",
         Probe("scop_probes.split_alike"),

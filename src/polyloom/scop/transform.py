@@ -40,6 +40,7 @@ from polyloom.scop.preparation.coordinates import over_written
 from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.last_values import with_last_values
+from polyloom.scop.preparation.unchanged import without_unchanged
 from polyloom.scop.schedule.arrays import buffers, parameters
 from polyloom.scop.schedule.blocks.blocking import blocked, may_have_blocks
 from polyloom.scop.schedule.blocks.kept_values import kept_by, with_kept
@@ -47,7 +48,8 @@ from polyloom.scop.schedule.blocks.tiles import goes_diagonally, in_tiles
 from polyloom.scop.schedule.contraction import Storage, contracted, private_buffers, rewriting
 from polyloom.scop.schedule.custom_combiners import ordered_updates
 from polyloom.scop.schedule.expansion import Expansion, expanded
-from polyloom.scop.schedule.grouping import gathered, with_users_inside
+from polyloom.scop.schedule.gathering.branches import with_branches_inside
+from polyloom.scop.schedule.gathering.grouping import gathered, with_users_inside
 from polyloom.scop.schedule.hyperplanes import Edge, edge
 from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Verdict, verdicts
 from polyloom.scop.schedule.node_splitting import with_old_values
@@ -197,7 +199,8 @@ _CONTEXT = 50_000
 
 def prepared(scop: Scop) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
-    return with_last_values(substituted(with_choices_made(joined(with_existing_targets(scop)))))
+    found = substituted(with_choices_made(joined(with_existing_targets(scop))))
+    return without_unchanged(with_last_values(found))
 
 
 def _parallel(
@@ -289,7 +292,9 @@ def _transformed(
     if tree is None:
         kept = (edge(a, b, "", False, False, p) for s in patterns.selections for a, b, p in together(s))
         edges += kept
-        arranged = gathered(arrange(larger.statements, edges, patterns), expansions, edges, patterns)
+        arranged = arrange(larger.statements, edges, patterns)
+        arranged = with_branches_inside(arranged, expansions, edges, patterns.names)
+        arranged = gathered(arranged, expansions, edges, patterns)
         arranged = with_users_inside(arranged, larger.statements, expansions, edges, patterns)
         planned = (larger, arranged)
         if tiled:

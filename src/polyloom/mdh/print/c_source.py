@@ -59,7 +59,7 @@ from polyloom.mdh.tree.nodes import (
     Store,
 )
 from polyloom.mdh.tree.rewrite import arrays_used, declared_in, integers_used, loads_of, walk
-from polyloom.mdh.tree.trips import is_parallel, nested_groups, trip_count
+from polyloom.mdh.tree.trips import is_parallel, nested_groups, stores_where_asked, trip_count
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of
 
 WIDEST = 110
@@ -522,13 +522,14 @@ class _Entry:
             yield from self._counted(counts, called.with_names(own).text(scope), scope)
             return
         body = list(block_lines(loops[-1].body, inside))
+        told = [inside.dialect.independent] if stores_where_asked(loops[-1]) else []
         if len(loops) == 1:
-            lines = [f"{_head_of_share(loop, inside)} {{", *indented(body), "}"]
+            lines = [*told, f"{_head_of_share(loop, inside)} {{", *indented(body), "}"]
         elif any(isinstance(s, For) and s.kind is not Kind.VECTOR for s in walk(loops[-1].body)):
             lines = ["for (int64_t point = first; point < end; point++) {"]
             lines += [*indented([*point_lines(loops, inside), *body]), "}"]
         else:
-            lines = _in_rows(loops, body, inside)
+            lines = _in_rows(loops, body, told, inside)
         if loop.by_work:
             yield "{"
             yield f"    const int64_t points = {scope.integer(product_of(counts))};"
@@ -648,10 +649,11 @@ def _waits(statement: Statement) -> bool:
     return isinstance(statement, For) and statement.kind is Kind.GROUP and not statement.nowait
 
 
-def _in_rows(loops: Sequence[For], body: Sequence[str], scope: Scope) -> list[str]:
+def _in_rows(loops: Sequence[For], body: Sequence[str], told: Sequence[str], scope: Scope) -> list[str]:
     """Return nested parallel loops row by row: a division for each point would cost more than short bodies.
 
     A row is what threads have of the points of the innermost loop: the first and the last may be parts.
+    ``told``: what stands before it.
     """
     *_, row = loops
     width = scope.operand(trip_count(row))
@@ -661,6 +663,7 @@ def _in_rows(loops: Sequence[For], body: Sequence[str], scope: Scope) -> list[st
         *indented(iterators),
         f"    const int64_t begin = point % {width};",
         f"    const int64_t stop = {width} - begin < end - point ? {width} : begin + (end - point);",
+        *indented(told),
         f"    {_head_of_share(row, scope, 'begin', 'stop')} {{",
         *indented(indented(body)),
         "    }",

@@ -123,6 +123,8 @@ def loop_lines(loop: For, scope: Scope) -> Iterator[str]:
     kept = kept_vectors(loop.body, inside)
     if kept and loop.kind is Kind.SEQUENTIAL:
         yield AS_IT_IS
+    if loop.kind is Kind.INDEPENDENT and scope.dialect.independent:
+        yield scope.dialect.independent
     yield f"{loop_head(loop, scope)} {{"
     yield from indented(block_lines(loop.body, inside, kept))
     yield "}"

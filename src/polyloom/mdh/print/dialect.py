@@ -66,6 +66,7 @@ class Dialect:
     ``turns_blocks``: whether blocks of elements are turned in registers (``turned_blocks``).
     ``has_prefetches``: whether elements may be asked for before they are stored (``prefetches``).
     ``keeps_vectors``: whether vectors that several sums use are kept in registers (``kept_vectors``).
+    ``independent``: what stands before a loop whose points are independent.
     ``written_out``: what stands before a loop over lanes that the compiler is to write out.
     ``function_head``: what helpers begin with. ``needs``: where what is asked of it is noted, if anywhere.
     """
@@ -98,6 +99,7 @@ class Dialect:
     turns_blocks: bool = False
     has_prefetches: bool = False
     keeps_vectors: bool = False
+    independent: str = ""
     written_out: str = ""
     quick: bool = False
     needs: Needs | None = None
@@ -331,6 +333,7 @@ C = Dialect(
     turns_blocks=True,
     has_prefetches=True,
     keeps_vectors=True,
+    independent="#pragma GCC ivdep",
 )
 
 CUDA = replace(
@@ -351,6 +354,7 @@ CUDA = replace(
     turns_blocks=False,
     has_prefetches=False,
     keeps_vectors=False,
+    independent="",
     written_out="#pragma unroll",
 )
 """CUDA C, whose vectors are loops over lanes: short ones, which its compilers write out in registers."""

@@ -37,6 +37,8 @@ class Kind(Enum):
     """All points at once, statement by statement; from 0 to a number, step 1. Its body is straight-line."""
     GROUP = "parallel for"
     """Points are independent: threads of a team, or work-groups. No group loop is inside another kind."""
+    INDEPENDENT = "independent for"
+    """Points are independent, and one thread carries them out: a compiler may make vectors of them."""
     ITEM = "item for"
     """Points are the work-items of a group, from 0 to a number; they meet at barriers."""
 

@@ -4,6 +4,7 @@
   stored to inside: each thread has its own.
 - Lanes of a *vector* loop run statement by statement: all lanes load before any of them stores, and a
   statement of a later lane comes before a later statement of an earlier lane.
+- Points of an *independent* loop meet in no element either, so that they may be lanes of vectors.
 - *Items* of a group run in any order from one barrier to the next. Two accesses are in one such part unless
   a barrier is always between them: in the statements between them, and for different iterations of a loop
   around both on the way through its end.
@@ -83,7 +84,7 @@ class _Races:
             if self._have_their_own(inside):
                 continue
             match inside.around.loop.kind:
-                case Kind.GROUP:
+                case Kind.GROUP | Kind.INDEPENDENT:
                     self._group(inside)
                 case Kind.VECTOR:
                     self._lanes(inside)

@@ -1,10 +1,10 @@
-"""How often parallel loops are carried out, and which of them are one."""
+"""How often parallel loops are carried out, which of them are one, and which store under conditions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from polyloom.mdh.tree.nodes import For, Kind, Statement
+from polyloom.mdh.tree.nodes import Array, Compute, For, If, Kind, Space, Statement, Store
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
 
@@ -25,6 +25,17 @@ def nested_groups(loop: For) -> list[For]:
             break
         loops.append(inner)
     return loops
+
+
+def stores_where_asked(loop: For) -> bool:
+    """Return whether points without loops inside store to arrays under conditions on data."""
+    inside = list(walk(loop.body))
+    own = {s.name for s in inside if isinstance(s, Array)}
+    if any(isinstance(s, For) or (isinstance(s, Array) and s.space is not Space.REGISTER) for s in inside):
+        return False
+    asking = (s for s in inside if isinstance(s, If) and isinstance(s.condition, Compute))
+    stores = (s for each in asking for s in walk((*each.body, *each.otherwise)) if isinstance(s, Store))
+    return any(s.array not in own for s in stores)
 
 
 def trip_count(loop: For) -> IntExpression:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import islpy as isl
 
@@ -15,7 +16,7 @@ from polyloom.ir.host import Buffer, Role
 from polyloom.ir.naming import Names
 from polyloom.scop.model import ScopAccess, ScopStatement
 from polyloom.scop.schedule.expansion import Axis, Expansion
-from polyloom.scop.schedule.plan import Block, Hyperplane, Plan, Row, Sequential, row_of, statements_of
+from polyloom.scop.schedule.plan import Block, Hyperplane, Plan, Row, Sequential, row_of, statements_of, walk_plans
 
 _DIM = isl.dim_type
 
@@ -60,6 +61,9 @@ def _contract(
         moved = _with_copies_inside(plans, container, expansion)
         name = names.of((expansion.name,), f"{expansion.name}_here")
         return moved, Storage(expansion, name, (), private=True)
+    if not copies and _each_has_its_own(plans, users, expansion.name):
+        name = names.of((expansion.name,), f"{expansion.name}_here")
+        return plans, Storage(expansion, name, (), private=True)
     left = tuple(axis for axis in expansion.axes if not any(_is_axis(t, axis, users) for t in times))
     if isinstance(container, Block):
         left = ()
@@ -82,6 +86,32 @@ def _container(plans: Sequence[Plan], users: set[str]) -> tuple[list[Hyperplane]
                 return [plan.time, *times], container
             return [], plan
     return [], None
+
+
+def _each_has_its_own(plans: Sequence[Plan], users: Sequence[ScopStatement], array: str) -> bool:
+    """Whether parallel nodes run all users, and each sets the elements that it reads, which no other one sets."""
+    nodes = [
+        [s for s in node.statements if _uses(s, array)]
+        for node in walk_plans(plans)
+        if isinstance(node, Block) and node.parallel and any(_uses(s, array) for s in node.statements)
+    ]
+    if len(nodes) < 2 or sum(map(len, nodes)) < len(users):
+        return False
+    before: list[isl.Set] = []
+    for node in nodes:
+        sets = [_elements(s, s.target) for s in node if s.target.array == array]
+        if not sets:
+            return False
+        written = reduce(isl.Set.union, sets)
+        reads = (_elements(s, r) for s in node for r in s.reads if r.array == array)
+        if any(not r.is_subset(written) for r in reads) or any(not written.is_disjoint(b) for b in before):
+            return False
+        before.append(written)
+    return True
+
+
+def _elements(statement: ScopStatement, access: ScopAccess) -> isl.Set:
+    return access.relation.intersect_domain(statement.domain).range()
 
 
 def _is_axis(time: Hyperplane, axis: Axis, users: Sequence[ScopStatement]) -> bool:

@@ -12,7 +12,7 @@ from pycparser import c_ast
 from polyloom.frontends.c.expressions.memory import accessed, place_of
 from polyloom.frontends.c.expressions.values import truth
 from polyloom.frontends.c.integers.affine import holds
-from polyloom.frontends.c.scope.conversions import converted, truth_of
+from polyloom.frontends.c.scope.conversions import both, converted, truth_of
 from polyloom.frontends.c.scope.names import Index, Place, Variable
 from polyloom.frontends.c.scope.sets import everywhere, parameter_affine
 from polyloom.frontends.c.scope.state import Mode, State
@@ -45,9 +45,23 @@ def kept_condition(node: c_ast.If, state: State) -> Expression | None:
     needed = _needed_in_text(node, state) if state.mode is Mode.TEXT else _needed(node, state)
     if not needed:
         return None
-    target = _scalar(state) if state.mode is Mode.COMPUTE else _element(state)
-    begin(target, converted(truth(node.cond, state), INT.element), None, node.cond, state)
+    if state.mode is Mode.TEXT:
+        target = _element(state)
+        begin(target, converted(truth(node.cond, state), INT.element), None, node.cond, state)
+    else:
+        target = _scalar(state)
+        _keep_everywhere(target, node.cond, state)
     return truth_of(Read(accessed(target, state, state.span(node.cond)), INT.element))
+
+
+def _keep_everywhere(target: Place, node: c_ast.Node, state: State) -> None:
+    """Draft ``target = around && node``: set under no condition, it needs nothing of other iterations."""
+    around = state.condition
+    found = both(around, truth(node, state))
+    assert found is not None
+    state.condition = None
+    begin(target, converted(found, INT.element), None, node, state)
+    state.condition = around
 
 
 def _needed(node: c_ast.If, state: State) -> bool:

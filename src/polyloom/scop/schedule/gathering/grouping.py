@@ -13,6 +13,7 @@ import islpy as isl
 
 from polyloom.scop.model import ScopStatement
 from polyloom.scop.schedule.expansion import Expansion
+from polyloom.scop.schedule.gathering.branches import with_branches_inside
 from polyloom.scop.schedule.hyperplanes import Edge, edge, parallel_planes
 from polyloom.scop.schedule.plan import (
     Block,
@@ -62,7 +63,8 @@ def with_users_inside(
     if not kept:
         return plans
     edges = (*edges, *kept)
-    made = gathered(arrange(statements, edges, patterns), expansions, edges, patterns)
+    made = with_branches_inside(arrange(statements, edges, patterns), expansions, edges, patterns.names)
+    made = gathered(made, expansions, edges, patterns)
     return made if score(made) <= score(plans) else plans
 
 

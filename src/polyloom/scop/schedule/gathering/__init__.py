@@ -1,0 +1,1 @@
+"""Statements that share values of an iteration, brought together in one node."""
