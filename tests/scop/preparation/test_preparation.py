@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import numpy as np
 import pytest
 from forms import read, transformed
@@ -15,6 +16,7 @@ from polyloom.scop.preparation.branches import joined
 from polyloom.scop.preparation.choices import with_choices_made
 from polyloom.scop.preparation.coordinates import over_written
 from polyloom.scop.preparation.forward_substitution import substituted
+from polyloom.scop.preparation.unchanged import without_unchanged
 
 SIGNS = """
 void kernel(int n, const unsigned x[n][n], const unsigned w[n], unsigned y[n]) {
@@ -343,3 +345,22 @@ def test_choices_of_its_own_array_become_statements() -> None:
 def test_what_is_chosen_of_other_arrays_stays_one_statement() -> None:
     source = SUMMED_AREA.replace("y[i - 1]", "x[i - 1]").replace("y[i][j - 1]", "x[i][j - 1]")
     assert len(with_choices_made(read(source)).statements) == 1
+
+
+def test_what_leaves_an_element_as_it_is_is_left_out() -> None:
+    """The others read what it would write."""
+    source = """void kernel(int n, int k, int a[n][n]) {
+        for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) a[i][j] = a[i][k];
+    }"""
+    (before,) = read(source).statements
+    (after,) = without_unchanged(read(source)).statements
+    left = before.domain.subtract(after.domain)
+    assert left.is_equal(isl.Set("[n, k] -> { S1[i, k] : 0 <= i < n and 0 <= k < n }"))
+    assert all(isinstance(node, MdHom) for node in leaves_in(transformed(source).body))
+
+
+def test_what_stores_everywhere_into_itself_stays() -> None:
+    """There would be no statement left."""
+    source = "void kernel(int n, int a[n]) { for (int i = 0; i < n; i++) a[i] = a[i]; }"
+    part = read(source)
+    assert without_unchanged(part) is part

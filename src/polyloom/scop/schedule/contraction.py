@@ -16,7 +16,16 @@ from polyloom.ir.host import Buffer, Role
 from polyloom.ir.naming import Names
 from polyloom.scop.model import ScopAccess, ScopStatement
 from polyloom.scop.schedule.expansion import Axis, Expansion
-from polyloom.scop.schedule.plan import Block, Hyperplane, Plan, Row, Sequential, row_of, statements_of, walk_plans
+from polyloom.scop.schedule.plan import (
+    Block,
+    Hyperplane,
+    Plan,
+    Row,
+    Sequential,
+    row_of,
+    statements_of,
+    walk_plans,
+)
 
 _DIM = isl.dim_type
 
