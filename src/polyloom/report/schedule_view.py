@@ -85,6 +85,7 @@ _KINDS = {
     Kind.UNROLLED: "unrolled",
     Kind.VECTOR: "vector",
     Kind.GROUP: "parallel",
+    Kind.INDEPENDENT: "independent",
     Kind.ITEM: "parallel",
 }
 
@@ -125,6 +126,8 @@ def _cut(cut: Cut) -> str:
             if not cut.points:
                 return "parallel"
             return f"parallel in tiles of {cut.points}" if cut.points > 1 else "parallel, point by point"
+        case Kind.INDEPENDENT:
+            return "point by point, in vectors where the compiler has them"
         case Kind.UNROLLED:
             return f"{cut.extent} at once (unrolled, in registers)"
         case Kind.VECTOR:

@@ -98,7 +98,7 @@ def _container(plans: Sequence[Plan], users: set[str]) -> tuple[list[Hyperplane]
 
 
 def _each_has_its_own(plans: Sequence[Plan], users: Sequence[ScopStatement], array: str) -> bool:
-    """Whether parallel nodes run all users, and each sets the elements that it reads, which no other one sets."""
+    """Whether parallel nodes run all users, and each alone sets the elements that it reads."""
     nodes = [
         [s for s in node.statements if _uses(s, array)]
         for node in walk_plans(plans)

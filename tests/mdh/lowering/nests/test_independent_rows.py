@@ -1,4 +1,4 @@
-"""Rows of independent points that store under conditions: what all points load stands before them, if it exists."""
+"""Rows of independent points that store under conditions, and what stands before them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def test_rows(tmp_path: Path, body: str, threads: int, named: str | None) -> Non
 
 def test_a_row_of_one_point_is_as_it_was(tmp_path: Path) -> None:
     """It may load what it has stored itself."""
-    body = "for (int i = 0; i < n; i++) for (int j = 0; j < 1; j++) if (x[i] > 2) { d[i][j] = x[i]; x[i] = d[i][0]; }"
+    rows = ROWS.replace("j < n", "j < 1")
+    body = f"{rows} if (x[i] > 2) {{ d[i][j] = x[i]; x[i] = d[i][0]; }}"
     compiled = made(tmp_path, body, 1)
     for n in (1, 100):
         rng = np.random.default_rng(n)

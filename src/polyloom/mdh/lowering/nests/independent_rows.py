@@ -1,4 +1,4 @@
-"""Rows of parallel points that store under conditions on data, as loops that compilers have masked vectors for.
+"""Rows of parallel points that store under conditions on data, as loops that become masked vectors.
 
     parallel for i from 0 to n:                  parallel for i from 0 to n:
       parallel for j from 0 to k:                  if 0 < k:
@@ -7,16 +7,18 @@
                                                        if kept + a[k, j] < a[i, j]:
                                                          a[i, j] = kept + a[k, j]
 
-A C compiler does not know that points are independent, and loads what it takes for an element of another point
-again after each store. No point of a parallel loop stores what another one loads, so an element that all points
-load is loaded before the first, where it exists.
+A C compiler does not know that points are independent, and loads what may be an element of another point again
+after each store. No point of a parallel loop stores what another one loads, so an element that all points load
+is loaded before the first, where it exists. What a point has looked at it stores back where its condition does
+not hold.
 
 Source: Allen, Kennedy, Optimizing Compilers for Modern Architectures, 2001, Sec. 7.2 (masked vectors).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import takewhile
 
@@ -155,7 +157,7 @@ class _Rows:
                 seen |= set(_surely_loaded(statement.value))
         return tuple(found)
 
-    def _chosen(self, branch: If, seen: Set[Load]) -> Code:
+    def _chosen(self, branch: If, seen: AbstractSet[Load]) -> Code:
         """Return a branch whose first stores are choices, as far as these are to elements of ``seen``."""
         assert isinstance(branch.condition, Compute)
         stores = list(takewhile(lambda s: isinstance(s, Store) and _place(s) in seen, branch.body))

@@ -2,8 +2,8 @@
 
 Before: ``condition_each[i][j] = d[i][k] + d[k][j] < d[i][j]`` for all points, then all of ``if
 (condition_each[i][j] != 0) d[i][j] = ..``, then all of ``.. s[i][j] = s[i][k]``. After: the three for each
-point, so that the condition can be a variable of the point's own. Of what keeps conditions in pieces each piece
-has the instances that ask for its own.
+point, so that the condition can be a variable of the point's own. Where what keeps
+conditions is in pieces, each has the instances that ask for its own.
 
 Source: Allen, Kennedy, Optimizing Compilers for Modern Architectures, 2001, Sec. 8.2 (fusion for reuse).
 """
