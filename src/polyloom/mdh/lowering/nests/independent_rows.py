@@ -7,10 +7,10 @@
                                                        if kept + a[k, j] < a[i, j]:
                                                          a[i, j] = kept + a[k, j]
 
-A C compiler does not know that points are independent, and loads what may be an element of another point again
-after each store. No point of a parallel loop stores what another one loads, so an element that all points load
-is loaded before the first, where it exists. What a point has looked at it stores back where its condition does
-not hold.
+A C compiler does not know that points are independent, and loads what may be an element of another point
+again after each store. No point of a parallel loop stores what another one loads, so an element that all
+points load is loaded before the first, where it exists. What a point has looked at it stores back where its
+condition does not hold.
 
 Source: Allen, Kennedy, Optimizing Compilers for Modern Architectures, 2001, Sec. 7.2 (masked vectors).
 """
