@@ -40,6 +40,7 @@ from polyloom.scop.preparation.coordinates import over_written
 from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.last_values import with_last_values
+from polyloom.scop.preparation.remainders import with_remainders_joined
 from polyloom.scop.preparation.unchanged import without_unchanged
 from polyloom.scop.schedule.arrays import buffers, parameters
 from polyloom.scop.schedule.blocks.blocking import blocked, may_have_blocks
@@ -199,7 +200,7 @@ _CONTEXT = 50_000
 
 def prepared(scop: Scop) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
-    found = substituted(with_choices_made(joined(with_existing_targets(scop))))
+    found = substituted(with_choices_made(with_remainders_joined(joined(with_existing_targets(scop)))))
     return without_unchanged(with_last_values(found))
 
 
@@ -289,13 +290,14 @@ def _transformed(
         raise PolyloomError(*wrong)
     edges = edges_of(after)
     patterns = replace(_patterns(larger, updates, ordered, mode, strict), wavefronts=wavefronts)
+    asked_only = stores_where_asked_only(larger, updates)
     if tree is None:
         kept = (edge(a, b, "", False, False, p) for s in patterns.selections for a, b, p in together(s))
         edges += kept
         arranged = arrange(larger.statements, edges, patterns)
-        arranged = with_branches_inside(arranged, expansions, edges, patterns.names)
+        arranged = with_branches_inside(arranged, expansions, edges, patterns.names, asked_only)
         arranged = gathered(arranged, expansions, edges, patterns)
-        arranged = with_users_inside(arranged, larger.statements, expansions, edges, patterns)
+        arranged = with_users_inside(arranged, larger.statements, expansions, edges, patterns, asked_only)
         planned = (larger, arranged)
         if tiled:
             arranged = in_tiles(arranged, edges, patterns) or arranged
@@ -310,7 +312,6 @@ def _transformed(
         planned = (larger, arranged)
     plans, storages = _stored(arranged, expansions, Names({a.name for a in larger.arrays}))
     held = {b.name: b for b in _buffers(larger, before, storages)}
-    asked_only = stores_where_asked_only(larger, updates)
     private = private_buffers(storages, held)
     emitter = Emitter(larger, updates, held, rewriting(storages), private, asked_only)
     passing = frozenset(b.name for b in held.values() if b.role is Role.LOCAL)

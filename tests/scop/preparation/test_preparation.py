@@ -16,6 +16,7 @@ from polyloom.scop.preparation.branches import joined
 from polyloom.scop.preparation.choices import with_choices_made
 from polyloom.scop.preparation.coordinates import over_written
 from polyloom.scop.preparation.forward_substitution import substituted
+from polyloom.scop.preparation.remainders import with_remainders_joined
 from polyloom.scop.preparation.unchanged import without_unchanged
 
 SIGNS = """
@@ -364,3 +365,30 @@ def test_what_stores_everywhere_into_itself_stays() -> None:
     source = "void kernel(int n, int a[n]) { for (int i = 0; i < n; i++) a[i] = a[i]; }"
     part = read(source)
     assert without_unchanged(part) is part
+
+
+CHECKERED = """void kernel(int n, unsigned x[n][n], unsigned w[n], unsigned y[n][n]) {
+    for (int i = 1; i < n; i++) for (int j = 0; j < n; j++)
+        if ((i + j) % 2 == 0) y[i][j] = x[i][j] + w[j]; else y[i][j] = x[i - 1][j];
+}"""
+
+
+def test_branches_by_a_remainder_are_a_choice() -> None:
+    (statement,) = with_remainders_joined(read(CHECKERED)).statements
+    assert not statement.domain.involves_locals()
+    for n in (1, 2, 7):
+        assert_as_c(CHECKERED, n)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CHECKERED.replace("= x[i - 1][j]", "= y[i - 1][j]"),
+        CHECKERED.replace("x[i - 1][j]", "x[i - 1][2 * j + 2 - (j + 1)]"),
+        CHECKERED.replace("else y[i][j]", "else y[i - 1][j]"),
+        CHECKERED.replace("else y", "else if ((i + j) % 3 == 1) y"),
+    ],
+    ids=["reads the array", "may not exist", "another element", "not all of the rest"],
+)
+def test_other_branches_by_remainders_stay_two(text: str) -> None:
+    assert len(with_remainders_joined(read(text)).statements) == 2

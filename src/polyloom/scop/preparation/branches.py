@@ -51,15 +51,15 @@ def _pair(scop: Scop, entries: Mapping[str, Entries]) -> _Pair | None:
         for second in conditional:
             if first.target.array != second.target.array:
                 continue
-            between = _between(scop, entries, first, second)
-            found = None if between is None else _joined(first, second, between)
+            middle = between(scop, entries, first, second)
+            found = None if middle is None else _joined(first, second, middle)
             if found is not None and found.is_whole:
                 return found
             partial = partial or found
     return partial
 
 
-def _between(
+def between(
     scop: Scop, entries: Mapping[str, Entries], first: ScopStatement, second: ScopStatement
 ) -> Sequence[ScopStatement] | None:
     """Return what runs between two statements in the same iteration of the same loops; None for others."""

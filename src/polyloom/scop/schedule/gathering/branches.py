@@ -36,18 +36,21 @@ def with_branches_inside(
     expansions: Sequence[Expansion],
     edges: Sequence[Edge],
     names: Names,
+    asked_only: Collection[str] = (),
     around: tuple[Hyperplane, ...] = (),
 ) -> tuple[Plan, ...]:
     """Return the plans with leaves under a kept condition and the leaf that keeps it as one block.
 
-    Keeps true: every edge; all points run at once that did before, but for sums under the condition.
+    So are neighbours among the statements that store where their conditions hold, ``asked_only``, if they
+    read the same array. Keeps true: every edge; all points run at once that did before, but for sums under
+    the condition.
     """
-    result = tuple(_inside(plan, expansions, edges, names, around) for plan in plans)
+    result = tuple(_inside(plan, expansions, edges, names, asked_only, around) for plan in plans)
     for expansion in expansions:
         if not expansion.copies:
             made = _Branches(result, expansion.name, tuple(edges), names, around).joined()
             result = result if made is None else made
-    return result
+    return tuple(_neighbours(result, edges, asked_only, around))
 
 
 def _inside(
@@ -55,15 +58,51 @@ def _inside(
     expansions: Sequence[Expansion],
     edges: Sequence[Edge],
     names: Names,
+    asked_only: Collection[str],
     around: tuple[Hyperplane, ...],
 ) -> Plan:
     if not isinstance(plan, Sequential):
         return plan
     here = [e for e in edges if {e.source, e.sink} <= plan.time.keys()]
     inner = inner_edges(here, plan.time)
-    return Sequential(
-        plan.time, with_branches_inside(plan.body, expansions, inner, names, (*around, plan.time))
-    )
+    body = with_branches_inside(plan.body, expansions, inner, names, asked_only, (*around, plan.time))
+    return Sequential(plan.time, body)
+
+
+def _neighbours(
+    plans: Sequence[Plan], edges: Sequence[Edge], asked_only: Collection[str], around: Sequence[Hyperplane]
+) -> Iterator[Plan]:
+    """Yield the plans, runs of leaves that store where their conditions hold as blocks."""
+    run: list[ScopStatement] = []
+    for plan in plans:
+        asks = isinstance(plan, Leaf) and not plan.snapshot and plan.statement.root in asked_only
+        more = plan.statement if isinstance(plan, Leaf) and asks else None
+        if run and (more is None or not _go_together([*run, more], edges, around)):
+            yield _together(run, edges, around)
+            run = []
+        if more is None:
+            yield plan
+        else:
+            run.append(more)
+    if run:
+        yield _together(run, edges, around)
+
+
+def _together(run: Sequence[ScopStatement], edges: Sequence[Edge], around: Sequence[Hyperplane]) -> Plan:
+    if len(run) == 1:
+        return Leaf(run[0])
+    return Block(tuple(run), parallel_planes(run, list(edges_among(run, edges)), around), len(around))
+
+
+def _go_together(run: Sequence[ScopStatement], edges: Sequence[Edge], around: Sequence[Hyperplane]) -> bool:
+    """Whether statements have the same points, all of which may run at once, and read one array."""
+    first, last = run[0], run[-1]
+    if not first.domain.is_equal(last.domain.set_tuple_name(first.name)):
+        return False
+    if not {r.array for r in last.reads} & {r.array for s in run[:-1] for r in s.reads}:
+        return False
+    planes = parallel_planes(run, list(edges_among(run, edges)), around)
+    return len(planes) == len(first.iterators) - len(around) > 0
 
 
 @dataclass(frozen=True, eq=False)

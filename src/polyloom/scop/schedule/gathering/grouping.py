@@ -54,6 +54,7 @@ def with_users_inside(
     expansions: Sequence[Expansion],
     edges: Sequence[Edge],
     patterns: Patterns,
+    asked_only: Collection[str] = (),
 ) -> tuple[Plan, ...]:
     """Return the plans with users of an expanded array in the host loop that writes it, if that is no worse.
 
@@ -63,7 +64,8 @@ def with_users_inside(
     if not kept:
         return plans
     edges = (*edges, *kept)
-    made = with_branches_inside(arrange(statements, edges, patterns), expansions, edges, patterns.names)
+    made = arrange(statements, edges, patterns)
+    made = with_branches_inside(made, expansions, edges, patterns.names, asked_only)
     made = gathered(made, expansions, edges, patterns)
     return made if score(made) <= score(plans) else plans
 
