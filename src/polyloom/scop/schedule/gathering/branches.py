@@ -48,7 +48,10 @@ def with_branches_inside(
     result = tuple(_inside(plan, expansions, edges, names, asked_only, around) for plan in plans)
     for expansion in expansions:
         if not expansion.copies:
-            made = _Branches(result, expansion.name, tuple(edges), names, around).joined()
+            found = _Branches(
+                plans=result, array=expansion.name, edges=tuple(edges), names=names, around=around
+            )
+            made = found.joined()
             result = result if made is None else made
     return tuple(_neighbours(result, edges, asked_only, around))
 
@@ -105,7 +108,7 @@ def _go_together(run: Sequence[ScopStatement], edges: Sequence[Edge], around: Se
     return len(planes) == len(first.iterators) - len(around) > 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Branches:
     """Plans in turn, and an array that may keep conditions."""
 
