@@ -152,7 +152,7 @@ def test_random_md_homs(case: Case, seed: int) -> None:
     assert_computes(case.program, {}, case.data(seed), order=shuffled(seed))
 
 
-@tried(100)
+@tried(40)
 @given(random_c.c_programs(), st.integers(0, 2**16))
 def test_random_c_programs(text: random_c.CProgram, seed: int) -> None:
     (program,) = host_programs_of(text.text)
