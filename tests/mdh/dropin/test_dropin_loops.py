@@ -336,6 +336,18 @@ def test_plain_loops_are_in_vectors_without_being_asked_for(tmp_path: Path) -> N
     assert "mulpd" in text or "add213pd" in text or "add132pd" in text or "add231pd" in text
 
 
+@pytest.mark.parametrize("chosen", [True, False])
+def test_gcc_keeps_sums_of_choices_as_they_are(chosen: bool, tmp_path: Path) -> None:
+    term = "(at[i] == {0} ? x[i] : 0)" if chosen else "x[i] * {0}"
+    sums = "".join(f" s[0] = s[0] / 2 + {term.format(k)};" for k in range(2))
+    source = tmp_path / "f.c"
+    source.write_text(
+        f"void f(double s[1], int *at, double *x) {{ for (int i = 0; i < 64; i++) {{{sums} }} }}\n"
+    )
+    text = (made(source, tmp_path / "out") / FUNCTIONS).read_text()
+    assert ("no-tree-loop-if-convert" in text) is chosen
+
+
 ROWS_OF_SUMS = """void f(int n, int m, int a[40], int b[40]) {
   for (int i = 0; i <= m; i++)
     for (int j = 0; j <= n; j++) {

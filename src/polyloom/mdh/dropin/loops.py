@@ -31,7 +31,7 @@ from polyloom.mdh.dropin.folder import Side, Versions
 from polyloom.mdh.dropin.signature import TAKEN, Signature, header, qualifier
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.native.execution import Schedules, function_of
-from polyloom.mdh.print.c_source import Around, CText, c_file, c_text, gcc_pragma
+from polyloom.mdh.print.c_source import Around, CText, c_file, c_text, gcc_pragma, sums_choices
 from polyloom.mdh.print.dialect import C, Dialect
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.values import integer_c
@@ -98,19 +98,20 @@ def loops_file(
         texts += made
         pairs = list(zip(versions, made, strict=True))
         definitions.append(_definition(call, pairs, dialect, special=features is not None))
+    chooses = any(sums_choices(version.function.body) for _, versions in functions for version in versions)
     head = f" for processors with {features.name}" if features else ""
     around = Around(
         head=_HEAD.format(header=HEADER, processors=head),
-        before=_pragmas(features, strict=strict),
+        before=_pragmas(features, strict=strict, chooses=chooses),
         after=f"{_POP}\n" + "\n".join(definitions),
         needs=dialect.noted,
     )
     return c_file(texts, around)
 
 
-def _pragmas(features: _Features | None, *, strict: bool) -> str:
+def _pragmas(features: _Features | None, *, strict: bool, chooses: bool) -> str:
     """Return what is said to compilers."""
-    text = _GCC.format(pragma=gcc_pragma(strict=strict))
+    text = _GCC.format(pragma=gcc_pragma(strict=strict, chooses=chooses))
     if strict:
         text += _CLANG_STRICT
     if features:
