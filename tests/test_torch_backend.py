@@ -180,3 +180,14 @@ def test_the_entry_point_is_there() -> None:
     if not found:
         pytest.skip("this installation was made before there was the entry point")
     assert found[0].load() is backend.polyloom
+
+
+def test_integers_beside_floats_in_one_loop() -> None:
+    """Of a loop with results of both, ranges are asked of its integers alone."""
+
+    def powers(x: Any) -> Any:
+        return x.abs() ** 0.5, x**2, x**3, 2**x, x**-1, x.abs() ** x, (x * 5).long() ** 2
+
+    x = torch.randn(4, 6, requires_grad=True)
+    for have, want in zip(compiled(powers)(x), powers(x), strict=True):
+        torch.testing.assert_close(have, want)

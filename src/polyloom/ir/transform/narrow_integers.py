@@ -119,7 +119,7 @@ def _in_types_of(size: int, hom: MdHom, terms: Sequence[Expression], ranges: Val
     search = _Search(size, ranges)
     kinds = [term.type for term in hom.terms]
     if any(kind.size > size for kind in kinds):
-        found = [_total_type(hom, o, size, ranges.of(term)) for o, term in enumerate(terms)]
+        found = [_total_type(hom, o, size, term, ranges) for o, term in enumerate(terms)]
         if None in found:
             return None
         kinds = [kind for kind in found if kind is not None]
@@ -135,15 +135,14 @@ def _in_types_of(size: int, hom: MdHom, terms: Sequence[Expression], ranges: Val
 # Reductions
 
 
-def _total_type(hom: MdHom, output: int, size: int, term: Range) -> ElementType | None:
-    """Return a type of at most so many bytes for the totals of a reduction; None where there is none.
-
-    ``term``: where each of its terms lies.
-    """
+def _total_type(
+    hom: MdHom, output: int, size: int, term: Expression, ranges: ValueRanges
+) -> ElementType | None:
+    """Return a type of at most so many bytes for the totals of a reduction; None where there is none."""
     kind = hom.terms[output].type
     if not is_integer(kind):
         return kind if kind.size <= size else None
-    totals = _range_of_totals(hom, output, term)
+    totals = _range_of_totals(hom, output, ranges.of(term))
     if totals is None:
         return None
     return next((k for k in _by_size() if k.size <= size and fits(totals, k)), None)
