@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import reduce
+from math import inf
 
 import islpy as isl
 
@@ -108,6 +109,12 @@ def least_coordinate(points: isl.Set, k: int) -> isl.Val:
 def greatest_coordinate(points: isl.Set, k: int) -> isl.Val:
     """Return the largest value of dimension ``k``, over all parameters: infinity, or NaN, as above."""
     return _over_disjuncts(points, lambda part: part.dim_max_val(k), isl.Val.max)
+
+
+def width(points: isl.Set, k: int) -> float:
+    """Return how many values dimension ``k`` has at most, over all parameters; infinite without bounds."""
+    ends = greatest_coordinate(points, k), least_coordinate(points, k)
+    return int(ends[0].sub(ends[1]).to_python()) + 1 if all(end.is_int() for end in ends) else inf
 
 
 def least_value(points: isl.Set, value: isl.Aff) -> isl.Val:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from math import prod
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import width
 from polyloom.scop.model import ScopStatement
 from polyloom.scop.schedule.access_order import strided
 from polyloom.scop.schedule.components import components
@@ -23,6 +25,7 @@ from polyloom.scop.schedule.plan import (
     Leaf,
     Plan,
     Sequential,
+    row_of,
     score,
     statements_of,
 )
@@ -31,6 +34,11 @@ from polyloom.scop.schedule.statement_groups import Patterns
 Statements = Sequence[ScopStatement]
 _OUT = isl.dim_type.out
 MAXIMUM_EVALUATED = 5
+MOST_IN_A_ROW = 1024
+"""So many instances of a statement at most run in order at each point of parallel loops, not on the host.
+
+What they touch stays in registers and caches: a factorisation of each of many small matrices.
+"""
 
 
 def arrange(
@@ -69,6 +77,8 @@ def _component(
     form = patterns.group(statements, edges)
     if form is not None:
         return (Group(form, block),)
+    if block.parallel and all(_is_short(s, (*around, *block.parallel)) for s in statements):
+        return best
     least = (*score(best), strided(best, around))
     if score(best) <= (1, 0):
         return (None if around else _by_need(statements, edges, patterns)) or best
@@ -81,6 +91,13 @@ def _component(
         if least <= (1, 1, 0):
             break
     return best
+
+
+def _is_short(statement: ScopStatement, around: Sequence[Hyperplane]) -> bool:
+    """Whether there are few instances inside given loops, whatever the sizes are."""
+    moved = [any(column) for column in zip(*(row_of(p, statement) for p in around), strict=True)]
+    inside = [k for k in range(len(statement.iterators)) if not moved[k]]
+    return prod(width(statement.domain, k) for k in inside) <= MOST_IN_A_ROW
 
 
 def by_snapshot(statement: ScopStatement, edge: Edge, around: int) -> bool:
