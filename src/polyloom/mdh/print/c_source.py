@@ -77,7 +77,7 @@ def gcc_pragma(*, strict: bool, keeps: bool = True, splits: bool = False, choose
     Vectors that it ``keeps`` for the next iteration (predictive commoning) are more than registers hold.
     A loop with a guard on its iterator (``if (k >= 1)``) is not split: each half has all that is inside. One
     that ``splits`` ends where nothing changes any more: what a branch on data asks, that branch alone sets.
-    One that ``chooses`` what it adds, ``s += a ? x[i] : 0; s += b ? x[i + 1] : 0; ..``, stays as it is: of$
+    One that ``chooses`` what it adds, ``s += a ? x[i] : 0; s += b ? x[i + 1] : 0; ..``, stays as it is: of
     the vectors of floats that such a chain becomes, all but the first are lost.
     """
     told = [] if keeps else ['"no-predictive-commoning"']
