@@ -174,7 +174,9 @@ class Emitter:
             case Group():
                 return self._group(plan, place)
 
-    def _leaf(self, statement: ScopStatement, snapshot: frozenset[str], place: Place) -> tuple[HostNode, ...]:
+    def _leaf(
+        self, statement: ScopStatement, snapshot: frozenset[str], place: Place, *, is_case: bool = False
+    ) -> tuple[HostNode, ...]:
         update = self.updates.get(statement.root)
         domain = place.domain(statement)
         if domain.is_empty():
@@ -183,7 +185,8 @@ class Emitter:
             planes = () if snapshot else tuple(_own_element_planes(statement, domain))
             return (self._block((statement,), planes, place),)
         stored = self.rewrite(statement)
-        some = None if snapshot else cases_of(stored, domain, update)
+        is_one = is_case or snapshot or place.times
+        some = None if is_one else cases_of(stored, domain, update, place.context)
         if some is not None:
             return (self._by_case(statement, some, place),)
         try:
@@ -214,7 +217,7 @@ class Emitter:
         condition = CodeBuilder(place.context, {}).condition(some)
         assert condition is not None  # `cases_of` never returns all
         cases = (replace(place, context=c(some)) for c in (place.context.intersect, place.context.subtract))
-        then, otherwise = (self._leaf(statement, frozenset(), case) for case in cases)
+        then, otherwise = (self._leaf(statement, frozenset(), case, is_case=True) for case in cases)
         return Branch(condition, then, otherwise)
 
     def _few_kept(self, node: MdHom, array: str, few: View) -> MdHom:

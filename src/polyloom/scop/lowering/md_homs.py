@@ -110,7 +110,9 @@ def pieces_of(statement: ScopStatement, domain: isl.Set, update: Update | None) 
         return (domain,)
 
 
-def cases_of(statement: ScopStatement, domain: isl.Set, update: Update | None) -> isl.Set | None:
+def cases_of(
+    statement: ScopStatement, domain: isl.Set, update: Update | None, context: isl.Set
+) -> isl.Set | None:
     """Return for which parameters the instances have another md_hom than for others; None where for none."""
     if update is None or statement.target.computed:
         return None
@@ -119,7 +121,7 @@ def cases_of(statement: ScopStatement, domain: isl.Set, update: Update | None) -
         rows = _target_rows(statement.target, free.map, free.points)
     except NoHom:
         return None
-    return undecided(digits(rows, free.points), free.points, _dense(statement, free, update))
+    return undecided(digits(rows, free.points), free.points, _dense(statement, free, update), context)
 
 
 def _dense(statement: ScopStatement, free: Reduced, update: Update) -> set[int]:
@@ -155,7 +157,7 @@ def shape_of(
     reduced: frozenset[int] = frozenset()
     if update is not None:
         dense = _dense(statement, free, update)
-        basis, reduced = _reduced(statement.target, coordinates, points, dense)
+        basis, reduced = _reduced(statement.target, coordinates, points, dense, context)
         if not update.combiner.commutative and not basis.plain_is_equal(_identity(points)):
             raise NoHom("the operands would change places")
         coordinates, points = compose(basis, coordinates), points.preimage_multi_aff(basis)
@@ -265,7 +267,11 @@ def _names(statement: ScopStatement, coordinates: isl.MultiAff, taken: Sequence[
 
 
 def _reduced(
-    target: ScopAccess, coordinates: isl.MultiAff, points: isl.Set, dense: Collection[int]
+    target: ScopAccess,
+    coordinates: isl.MultiAff,
+    points: isl.Set,
+    dense: Collection[int],
+    context: isl.Set,
 ) -> tuple[isl.MultiAff, frozenset[int]]:
     """Return a basis ``{ [y] -> [z] }`` in which the target does not depend on the dimensions returned."""
     size = points.dim(_DIM.set)
@@ -273,7 +279,7 @@ def _reduced(
     if target.computed:
         return identity, frozenset(range(size))
     rows = digits(_target_rows(target, coordinates, points), points)
-    together = basis_of(rows, points, dense)
+    together = basis_of(rows, points, dense, context)
     if together is not None:
         return together
     return identity, frozenset(k for k in range(size) if not any(row[k] for row in rows))
