@@ -62,6 +62,10 @@ class ScopStatement:
         """The name of the statement of the source: its own, or that of which it is a piece."""
         return self.origins[-1] if self.origins else self.name
 
+    def uses(self, array: str) -> bool:
+        """Return whether it stores to an array, or reads it."""
+        return any(access.array == array for access in (self.target, *self.reads))
+
 
 class Origin(Enum):
     """Where an array comes from."""

@@ -151,7 +151,7 @@ def _without_value_of(
     ``overwritten``: nobody needs the value where no statement uses it.
     """
     array = next(a for a in scop.arrays if a.name == giving.target.array)
-    users = [s for s in scop.statements if s is not giving and _uses(s, array.name)]
+    users = [s for s in scop.statements if s is not giving and s.uses(array.name)]
     if array.origin is not Origin.INNER or not (users or overwritten) or not _is_value(giving):
         return scop
     if not _is_cheap(giving.value, [_count(s, array.name) for s in users]):
@@ -170,10 +170,6 @@ def _is_cheap(value: Expression, counts: list[int]) -> bool:
     """Whether a value that each user needs that many times may be computed again."""
     each = instructions(value)
     return (len(counts) - 1) * each <= MOST_INSTRUCTIONS and (sum(counts) - 1) * each <= LONGEST_TEXT
-
-
-def _uses(statement: ScopStatement, array: str) -> bool:
-    return any(access.array == array for access in (statement.target, *statement.reads))
 
 
 def _is_value(giving: ScopStatement) -> bool:

@@ -62,7 +62,7 @@ def _contract(
     plans: tuple[Plan, ...], expansion: Expansion, names: Names
 ) -> tuple[tuple[Plan, ...], Storage]:
     copies = {name for name, _ in expansion.copies}
-    found = (s for p in plans for s in statements_of(p) if _uses(s, expansion.name))
+    found = (s for p in plans for s in statements_of(p) if s.uses(expansion.name))
     users = [s for s in found if s.name not in copies]
     times, container = _container(plans, {s.name for s in users})
     original = expansion.array.name
@@ -81,10 +81,6 @@ def _contract(
     return plans, Storage(expansion, expansion.name, left, private=False)
 
 
-def _uses(statement: ScopStatement, array: str) -> bool:
-    return any(a.array == array for a in (statement.target, *statement.reads))
-
-
 def _container(plans: Sequence[Plan], users: set[str]) -> tuple[list[Hyperplane], Plan | None]:
     """Return the host loops around all users, and the node that runs them all, if one does."""
     for plan in plans:
@@ -100,9 +96,9 @@ def _container(plans: Sequence[Plan], users: set[str]) -> tuple[list[Hyperplane]
 def _each_has_its_own(plans: Sequence[Plan], users: Sequence[ScopStatement], array: str) -> bool:
     """Whether parallel nodes run all users, and each alone sets the elements that it reads."""
     nodes = [
-        [s for s in node.statements if _uses(s, array)]
+        [s for s in node.statements if s.uses(array)]
         for node in walk_plans(plans)
-        if isinstance(node, Block) and node.parallel and any(_uses(s, array) for s in node.statements)
+        if isinstance(node, Block) and node.parallel and any(s.uses(array) for s in node.statements)
     ]
     if len(nodes) < 2 or sum(map(len, nodes)) < len(users):
         return False

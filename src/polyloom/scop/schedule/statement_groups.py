@@ -75,7 +75,7 @@ def selections(scop: Scop) -> tuple[Selection, ...]:
 
 def _selection(scop: Scop, decision: ScopStatement) -> Selection | None:
     flag = decision.target.array
-    users = [s for s in scop.statements if s is not decision and _uses(s, flag)]
+    users = [s for s in scop.statements if s is not decision and s.uses(flag)]
     compare = _flag_of(decision)
     if compare is None or not users or any(s.target.array == flag for s in users):
         return None
@@ -83,10 +83,6 @@ def _selection(scop: Scop, decision: ScopStatement) -> Selection | None:
     if len(moves) != len(users) or len({s.target.array for s in moves}) != len(moves):
         return None
     return _with_best(decision, compare, moves)
-
-
-def _uses(statement: ScopStatement, array: str) -> bool:
-    return any(a.array == array for a in (statement.target, *statement.reads))
 
 
 def _flag_of(decision: ScopStatement) -> Compare | None:

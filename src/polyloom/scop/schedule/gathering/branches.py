@@ -120,7 +120,7 @@ class _Branches:
 
     def joined(self) -> tuple[Plan, ...] | None:
         """Return the plans with what asks the array beside what sets it; None where that cannot be."""
-        using = [p for p in self.plans if any(_uses(s, self.array) for s in statements_of(p))]
+        using = [p for p in self.plans if any(s.uses(self.array) for s in statements_of(p))]
         leaves = [p.statement for p in using if isinstance(p, Leaf) and not p.snapshot]
         serial = [p for p in using if isinstance(p, Block) and not p.parallel and p.order is None]
         if len(serial) == 1:
@@ -261,7 +261,3 @@ def _is_one_node(plan: Plan) -> bool:
 
 def _written(statement: ScopStatement) -> isl.Set:
     return statement.target.relation.intersect_domain(statement.domain).range()
-
-
-def _uses(statement: ScopStatement, array: str) -> bool:
-    return any(a.array == array for a in (statement.target, *statement.reads))
