@@ -205,6 +205,16 @@ void kernel(int n, unsigned A[n][n], unsigned x[n]) {
     for (int j = i - 4; j < i; j++) x[i] += A[i][j] * x[j];
 }"""
 
+EACH_READ_ONCE = """
+void kernel(int n, unsigned a[n], unsigned p[n][n], unsigned x[n][n]) {
+  for (int k = 0; k < n; k++) {
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) x[i][j] += a[k] * p[i][j];
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) p[i][j] = p[i][j] * 5 + a[k];
+  }
+}"""
+
 FACTORISATIONS = {
     "right-looking": RIGHT_LOOKING,
     "row by row": ROW_BY_ROW,
@@ -236,7 +246,9 @@ def test_updates_wait_for_the_end_of_a_block(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [STENCIL, MANY_VERSIONS, NARROW_BAND], ids=["stencil", "many versions", "narrow band"]
+    "text",
+    [STENCIL, MANY_VERSIONS, NARROW_BAND, EACH_READ_ONCE],
+    ids=["stencil", "many versions", "narrow band", "each read once"],
 )
 def test_where_the_next_step_needs_all_or_little_is_left_nothing_waits(text: str) -> None:
     assert "block" not in form(program(text))

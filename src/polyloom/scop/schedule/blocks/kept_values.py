@@ -5,7 +5,8 @@ for k: w[i] = A[i][k];              for k in the block: w[i] = A[i][k]; w_keep[k
        A[i][j] -= A[i][k] * w[j]    A[i][j] -= sum over k in the block of A[i][k] * w_keep[k - 32 * block][j]
 
 A read may be of a value that was kept if all instances of its step find the same one: no write stands between
-two of them. That is computed from the dependences, as sets.
+two of them. That is computed from the dependences, as sets. Several instances must read each: to keep a value
+takes as long as an instance that combines it.
 
 Source: Kuck et al. 1981 (node splitting); Venkataraman et al. 2003 (shortest ways in blocks: idea).
 """
@@ -170,11 +171,16 @@ def _without(
 def _kept(
     statement: ScopStatement, place: int, steps: Steps, waiting: Waiting
 ) -> tuple[Kept, ScopAccess, isl.Map] | None:
-    """Return what keeps a read's values, how the statement reads them, and which instance keeps its own."""
+    """Return what keeps a read's values, how the statement reads them, and which instance keeps its own.
+
+    None where none of them is read more than once.
+    """
     read = statement.reads[place]
     row = row_of(steps.time, statement)
     outside = [row_of(plane, statement) for plane in steps.around]
     moving = _moving(statement, read, [row, *outside])
+    if len(moving) == len(statement.iterators):
+        return None
     label = fresh(f"{read.array}_keep", [s.name for s in (*steps.scop.statements, *waiting.statements)])
     label = fresh(f"{label}_{statement.name}", [s.name for s in waiting.statements])
     to_kept = _projection(statement, moving, label)
