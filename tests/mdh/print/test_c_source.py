@@ -100,9 +100,11 @@ def assert_same(
             np.testing.assert_array_equal(found[name], array, err_msg=f"{name}, {threads} threads")
 
 
-def kernel(*body: Any, kind: ElementType = I32, integers: tuple[str, ...] = ()) -> Function:
-    """Return a function of ``x`` and ``y``, 24 elements each, and the matrices ``A`` and ``B``, 24 by 24."""
-    sizes: dict[str, tuple[IntExpression, ...]] = {"x": (Number(24),), "A": (Number(24), Number(24))}
+def kernel(
+    *body: Any, kind: ElementType = I32, integers: tuple[str, ...] = (), columns: int = 24
+) -> Function:
+    """Return a function of ``x`` and ``y``, 24 elements each, 24 rows of ``A`` and ``B``."""
+    sizes: dict[str, tuple[IntExpression, ...]] = {"x": (Number(24),), "A": (Number(24), Number(columns))}
     named = {**sizes, "y": sizes["x"], "B": sizes["A"]}
     parameters = tuple(
         Parameter(name=n, type=kind, shape=shape, constant=n in "xA") for n, shape in named.items()
@@ -110,9 +112,9 @@ def kernel(*body: Any, kind: ElementType = I32, integers: tuple[str, ...] = ()) 
     return Function(name="kernel", parameters=parameters, integers=integers, body=body)
 
 
-def data(kind: ElementType = I32) -> dict[str, Any]:
+def data(kind: ElementType = I32, columns: int = 24) -> dict[str, Any]:
     rng = np.random.default_rng(5)
-    shapes = {"x": (24,), "A": (24, 24), "y": (24,), "B": (24, 24)}
+    shapes = {"x": (24,), "A": (24, columns), "y": (24,), "B": (24, columns)}
     return {n: rng.integers(0, 24, shape).astype(kind.dtype) for n, shape in shapes.items()}
 
 

@@ -17,7 +17,7 @@ from polyloom.ir.expressions import Binary, BinaryOp, Constant, Read
 from polyloom.ir.types import ElementType
 from polyloom.mdh.native.build import FLAGS
 from polyloom.mdh.print.c_source import c_source
-from polyloom.mdh.print.c_vectors import VectorLoop
+from polyloom.mdh.print.vectors.c_vectors import VectorLoop
 from polyloom.mdh.tree.nodes import (
     Array,
     Code,

@@ -38,10 +38,10 @@ from polyloom.mdh.print.c_statements import (
 )
 from polyloom.mdh.print.dialect import QUICK_C, C
 from polyloom.mdh.print.helpers import definitions
-from polyloom.mdh.print.kept_vectors import IN_REGISTER, NAMES
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.needs import Needs, all_needs
 from polyloom.mdh.print.team import PART, TEAM, WORK
+from polyloom.mdh.print.vectors.kept_vectors import IN_REGISTER, NAMES
 from polyloom.mdh.print.work import point_lines, share_lines, work_lines
 from polyloom.mdh.tree.nodes import (
     Array,

@@ -7,13 +7,13 @@ from math import prod
 
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_scope import Scope, Variable
-from polyloom.mdh.print.c_vectors import VectorLoop, is_vector_width
-from polyloom.mdh.print.kept_vectors import AS_IT_IS, Kept, kept_vectors
 from polyloom.mdh.print.prefetches import prefetches
 from polyloom.mdh.print.team import TEAM
-from polyloom.mdh.print.turned_blocks import turned_blocks
 from polyloom.mdh.print.values import literal
-from polyloom.mdh.print.wide_moves import moved_at_once
+from polyloom.mdh.print.vectors.c_vectors import VectorLoop, is_vector_width
+from polyloom.mdh.print.vectors.kept_vectors import AS_IT_IS, Kept, kept_vectors
+from polyloom.mdh.print.vectors.turned_blocks import turned_blocks
+from polyloom.mdh.print.vectors.wide_moves import moved_at_once
 from polyloom.mdh.tree.nodes import (
     Array,
     Barrier,

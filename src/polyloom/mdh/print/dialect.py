@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from polyloom.ir.types import ElementType
+from polyloom.mdh.device.costs import NEAR
 from polyloom.mdh.print.library.quick_functions import FUNCTIONS, PREFIX
 from polyloom.mdh.print.needs import Needs
 
@@ -213,7 +214,10 @@ class Dialect:
 OF_INTEGERS = ("floor_div", "lesser", "greater")
 """Helpers for integers of loops: they have one type."""
 
-MOVING = ("load", "store", "gather", "scatter")
+INTERLEAVED = {n: f"store{n}" for n in NEAR}
+"""Helpers that store so many vectors, whose elements take turns in memory."""
+
+MOVING = ("load", "store", "gather", "scatter", *INTERLEAVED.values())
 """Helpers that load and store vectors."""
 
 ROUND_HALF = "round_half"
@@ -292,6 +296,10 @@ _C_MOVES = {
     "store": "{helper}({address}, {value});",
     "gather": "{helper}({address}, {step})",
     "scatter": "{helper}({address}, {step}, {value});",
+    **{
+        family: f"{{helper}}({{address}}, {', '.join(f'{{v{k}}}' for k in range(n))});"
+        for n, family in INTERLEAVED.items()
+    },
 }
 
 C = Dialect(

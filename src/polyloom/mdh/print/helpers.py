@@ -7,7 +7,7 @@ Emitted code calls them by name (``wrap_add_int``, ``nan_max_float16``: sixteen 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +16,7 @@ from polyloom.ir.scalar_functions.spelling import Call, Formula
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.costs import NEAR
 from polyloom.mdh.print.dialect import (
+    INTERLEAVED,
     NARROW,
     ROUND_HALF,
     SIGNED,
@@ -26,6 +27,7 @@ from polyloom.mdh.print.dialect import (
     value_bytes,
 )
 from polyloom.mdh.print.library.quick_functions import PREFIX, Names, quick_function
+from polyloom.mdh.print.library.shuffles import backwards, backwards_stored, every, interleaved
 from polyloom.mdh.print.library.turned_blocks import PIECE, TurnedNames, turned_block
 from polyloom.mdh.print.needs import Helper, Needs, all_needs
 
@@ -467,14 +469,17 @@ def _moved(name: str, family: str, kind: _Kind) -> str:
             )
         case "gather":
             items = ", ".join(f"from[{_times(k)}]" for k in range(kind.width))
-            near = "".join(_every(kind, s) for s in NEAR) + _backwards(kind)
+            copy = kind.dialect.of_header("string.h", "memcpy")
+            near = "".join(every(str(kind), copy, kind.width, s) for s in NEAR)
+            near += backwards(str(kind), copy, kind.width)
             quick = "" if is_half or kind.width < 4 else near
             return (
                 f"static inline {kind} {name}(const {element} *from, int64_t step)\n{{\n"
                 f"{quick}    return ({kind}){{{items}}};\n}}\n"
             )
         case _:
-            quick = "" if is_half or kind.width < 4 else _backwards_stored(kind)
+            copy = kind.dialect.of_header("string.h", "memcpy")
+            quick = "" if is_half or kind.width < 4 else backwards_stored(str(kind), copy, kind.width)
             return (
                 f"static inline void {name}({element} *to, int64_t step, {kind} a)\n{{\n{quick}"
                 f"    for (int l = 0; l < {kind.width}; l++)\n        to[l * step] = a[l];\n}}\n"
@@ -490,52 +495,17 @@ def _turned(name: str, family: str, kind: _Kind) -> str:
     return turned_block(name, names)
 
 
-def _every(kind: _Kind, step: int) -> str:
-    """Return lines that take every so many-th element out of vectors; the last one ends at the last."""
-    width, copy = kind.width, kind.dialect.of_header("string.h", "memcpy")
-    first = [*(k * width for k in range(step - 1)), (step - 1) * (width - 1)]
-    names = ", ".join(f"v{k}" for k in range(step))
-    lines = [f"    if (step == {step}) {{", f"        {kind} {names};"]
-    lines += [
-        f"        {copy}(&v{k}, from{f' + {at}' if at else ''}, sizeof v{k});" for k, at in enumerate(first)
-    ]
-    chosen = [step * lane if step * lane < width else 0 for lane in range(width)]
-    for k, at in list(enumerate(first))[1:]:
-        end = at + width
-        taken = [width + step * lane - at for lane in range(width)]
-        before = first[k - 1] + width
-        kept = chosen if k == 1 else [*range(width)]
-        places = [t if before <= step * lane < end else kept[lane] for lane, t in enumerate(taken)]
-        lines.append(f"        v{k} = {_shuffled((f'v{k - 1}', f'v{k}'), places)};")
-    lines += [f"        return v{step - 1};", "    }"]
-    return _where_shuffled("\n".join(lines) + "\n")
-
-
-def _backwards(kind: _Kind) -> str:
-    """Return lines that load neighbours and reverse them."""
+def _interleaved(name: str, family: str, kind: _Kind) -> str:
+    """Return a function that stores vectors whose elements take turns."""
+    (count,) = (n for n, each in INTERLEAVED.items() if each == family)
     copy = kind.dialect.of_header("string.h", "memcpy")
-    return _where_shuffled(
-        f"    if (step == -1) {{\n        {kind} v;\n        {copy}(&v, from - {kind.width - 1}, sizeof v);\n"
-        f"        return {_shuffled('vv', range(kind.width)[::-1])};\n    }}\n"
+    parameters = "".join(f", {kind} v{k}" for k in range(count))
+    one_by_one = "".join(f"        to[{count} * l + {k}] = v{k}[l];\n" for k in range(count))
+    return (
+        f"static inline void {name}({kind.scalar} *to{parameters})\n{{\n"
+        f"{interleaved(str(kind), copy, kind.width, count)}"
+        f"    for (int l = 0; l < {kind.width}; l++) {{\n{one_by_one}    }}\n}}\n"
     )
-
-
-def _backwards_stored(kind: _Kind) -> str:
-    """Return lines that reverse a vector and store it as neighbours."""
-    copy = kind.dialect.of_header("string.h", "memcpy")
-    return _where_shuffled(
-        f"    if (step == -1) {{\n        const {kind} v = {_shuffled('aa', range(kind.width)[::-1])};\n"
-        f"        {copy}(to - {kind.width - 1}, &v, sizeof v);\n        return;\n    }}\n"
-    )
-
-
-def _shuffled(vectors: Sequence[str], chosen: Iterable[int]) -> str:
-    return f"__builtin_shufflevector({', '.join([*vectors, *map(str, chosen)])})"
-
-
-def _where_shuffled(lines: str) -> str:
-    """Return lines for compilers that have the shuffle of vectors."""
-    return f"#if defined __has_builtin\n#if __has_builtin(__builtin_shufflevector)\n{lines}#endif\n#endif\n"
 
 
 def _times(k: int) -> str:
@@ -649,6 +619,7 @@ _VECTORS = frozenset(
             "smaller",
         ),
         *("abs", "fabs", "to_bfloat16", "splat", "select", "lanes", "load", "store", "gather", "scatter"),
+        *INTERLEAVED.values(),
         TURNED,
     ]
 )
@@ -681,6 +652,7 @@ _WRITERS: dict[str, Callable[[str, str, _Kind], str]] = {
     "store": _moved,
     "gather": _moved,
     "scatter": _moved,
+    **dict.fromkeys(INTERLEAVED.values(), _interleaved),
     TURNED: _turned,
     "stream": _streamed,
 }

@@ -26,7 +26,7 @@ from polyloom.mdh.print.c_statements import array_variable, block_lines, indente
 from polyloom.mdh.print.dialect import CUDA, OPENCL, Dialect
 from polyloom.mdh.print.helpers import helper_functions
 from polyloom.mdh.print.names import CPP_WORDS, CUDA_WORDS, c_names
-from polyloom.mdh.print.wide_moves import LANES
+from polyloom.mdh.print.vectors.wide_moves import LANES
 from polyloom.mdh.tree.nodes import Array, Function, Parameter
 from polyloom.mdh.tree.rewrite import declared_in, values_of, walk
 

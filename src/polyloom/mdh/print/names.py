@@ -53,7 +53,7 @@ _PATTERNS = re.compile(
     r"|work_group_\w+|sub_group_\w+|(read|write)_image\w*|get_image_\w+"
     r"|M_[A-Z0-9_]+|(FLT|DBL|HALF|U?INT|[SU]?CHAR|U?SHRT|U?LONG)_[A-Z0-9_]+|CL[KA]?_\w+|cl_\w+"
     r"|(wrap|safe|nan|integer|stream)_\w+|(round|load|store)_half\w*|sigmoid_\w+"  # of helpers
-    r"|(splat|select|lanes|abs|load|store|gather|scatter|max|min)_(u?int|float|half)\d\w*"  # of helpers in C
+    r"|(splat|select|lanes|abs|load|store[234]?|gather|scatter|max|min)_(u?int|float|half)\d\w*"  # in C
     r"|(larger|smaller)_(float)\d\w*"
     r"|(float|u?int)\d+(x\d+|_t)|memcpy|errno"  # of C
     r"|floor_div|lesser|greater"  # of helpers, too

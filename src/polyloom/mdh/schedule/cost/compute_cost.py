@@ -17,7 +17,7 @@ from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
 from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes
 from polyloom.mdh.schedule.turning import turned_dimension
-from polyloom.polyhedra.loops.tree import IntExpression, Number
+from polyloom.polyhedra.loops.tree import IntExpression, Number, sum_of
 
 _PER_VECTOR = 1.5
 """What each further vector costs, of every second element's cost; an estimate, loops in the first cache."""
@@ -87,12 +87,12 @@ class StepModel:
             return count * self.registers_per_value * (split + _REVERSAL)
         if not unit:
             distance = access.strides[vector] if plan is None else None
-            apart = self._apart(distance) * width
+            apart = self.near_element(distance) * width
             turned = turned_dimension(self.sizes.facts, access) if plan is None else None
             return count * (apart if turned is None else min(apart, self._turned))
         return count * self.registers_per_value * (self.costs.aligned_load if aligned else split)
 
-    def _apart(self, distance: IntExpression | None) -> float:
+    def near_element(self, distance: IntExpression | None) -> float:
         """Return the cost of an element where those of a vector lie apart: near ones are shuffled out.
 
         ``distance``: None where it is not known.
@@ -250,9 +250,20 @@ class CycleModel:
         vector = self.sizes.facts.schedule.vector
         if vector is None or vector not in self.sizes.facts.kept:
             return 0.0
-        views = self.sizes.reads.outputs
-        apart = sum(1 for a in views if a is not None and not a.is_unit(vector))
-        return apart * self.sizes.totals * width * self.costs.scattered_element
+        apart = [a for a in self.sizes.reads.outputs if a is not None and not a.is_unit(vector)]
+        cost = sum(self._scattered_element(a, apart, vector) for a in apart)
+        return cost * self.sizes.totals * width
+
+    def _scattered_element(self, access: Access, others: Sequence[Access], vector: int) -> float:
+        """Return the cost of an element of a vector that is stored, by shuffles where several take turns."""
+        alone, stride = self.costs.scattered_element, access.strides[vector]
+        alike = [a for a in others if a.buffer == access.buffer and a.strides[vector] == stride]
+        starts = {sum_of([(1, a.base), (-1, access.base)]) for a in alike}
+        numbers = sorted(start.value for start in starts if isinstance(start, Number))
+        is_whole = isinstance(stride, Number) and len(alike) == len(numbers) == stride.value
+        if not is_whole or numbers[-1] - numbers[0] != len(numbers) - 1:
+            return alone
+        return min(alone, self.step.near_element(stride))
 
 
 @lru_cache(maxsize=4096)

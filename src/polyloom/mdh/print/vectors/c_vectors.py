@@ -14,8 +14,9 @@ from functools import partial
 
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_scope import Scope, Variable, at_zero, coefficient
-from polyloom.mdh.print.dialect import Dialect, held
+from polyloom.mdh.print.dialect import INTERLEAVED, Dialect, held
 from polyloom.mdh.print.values import Leaves, Text, expression_text, truth_text
+from polyloom.mdh.print.vectors.interleaved_stores import interleaved_stores
 from polyloom.mdh.tree.nodes import Compute, For, Let, LetInteger, Load, Statement, Store, Subscript
 from polyloom.mdh.tree.rewrite import with_integers
 from polyloom.polyhedra.loops.tree import (
@@ -73,8 +74,15 @@ class VectorLoop:
         return lines
 
     def _statements(self, body: tuple[Statement, ...]) -> Iterator[str]:
+        stored = 0
         for number, statement in enumerate(body):
             self.before.clear()
+            if number < stored:
+                continue
+            if together := self._interleaved(body[number:]):
+                yield self._stored_in_turn(together)
+                stored = number + len(together)
+                continue
             match statement:
                 case LetInteger(name=name, value=value) if self.lane in names_in(value):
                     change = partial(replace_name, name=name, value=value)
@@ -109,6 +117,18 @@ class VectorLoop:
             return self._stored_by_lanes(store)
         address, value = self._address(store.array, store.subscripts), self._value(store.value).text
         return [self._moved(family, variable, address=address, step=step, value=value)]
+
+    def _interleaved(self, body: tuple[Statement, ...]) -> tuple[Store, ...]:
+        """Return the first statements where they are stores that are made together."""
+        stores = interleaved_stores(body, self.lane, self.width, self.scope)
+        return stores if INTERLEAVED.get(len(stores)) in self.dialect.moves else ()
+
+    def _stored_in_turn(self, stores: tuple[Store, ...]) -> str:
+        """Return a store of vectors whose elements take turns in memory."""
+        kind = held(self.scope.variable(stores[0].array).type)
+        address = self._address(stores[0].array, stores[0].subscripts)
+        values = {f"v{k}": self._value(store.value).text for k, store in enumerate(stores)}
+        return self.dialect.move(INTERLEAVED[len(stores)], kind, self.width, address=address, **values)
 
     def _family(self, variable: Variable, step: IntExpression | None, near: str, far: str) -> str | None:
         """Return how elements with a distance are loaded or stored; None where they are one by one."""

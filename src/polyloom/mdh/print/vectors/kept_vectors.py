@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from polyloom.mdh.print.c_scope import Scope
-from polyloom.mdh.print.c_vectors import VectorLoop
 from polyloom.mdh.print.dialect import value_bytes
+from polyloom.mdh.print.vectors.c_vectors import VectorLoop
 from polyloom.mdh.tree.nodes import Code, For, Kind, Load, Statement, Store
 from polyloom.mdh.tree.rewrite import loads_of
 from polyloom.polyhedra.loops.tree import Number
