@@ -207,7 +207,8 @@ class Jitted:
                 notes = [f"{said}; NAME_0 is the first extent of NAME"]
                 message = f"an index of `{program.name}` is outside its array with these sizes"
                 if found.assumed:
-                    message += ", slices differ in length or end before 0, or an `assert` fails"
+                    message += ", slices differ in length or end before 0, an `assert` fails"
+                    message += ", or there is no largest element"
                 helps = ["subscripts run from 0 to the extent less 1, and do not count from the end"]
                 raise PolyloomError(error("python-index", message, notes=notes, helps=helps))
             kind.valid.add(known)

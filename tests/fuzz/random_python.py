@@ -83,7 +83,7 @@ class _Writer:
     # -- statements
 
     def nest(self, indent: int) -> None:
-        if self.rng.random() < 0.3:
+        if self.rng.random() < 0.3 and self.has_numbers():
             self.slices(indent)
         if self.rng.random() < 0.4:
             self.variable(indent)
@@ -130,10 +130,14 @@ class _Writer:
                 self.add(indent, f"{name} = np.int64({name} {self.rng.choice('+-^')} {self.whole(2)})")
             else:
                 self.add(indent, f"{name} = {name} {self.rng.choice('+-')} np.float64({self.real(2)})")
-        elif kind < 0.4 and any(k != "bool" for k, _ in self.types.values()):
+        elif kind < 0.4 and self.has_numbers():
             self.slices(indent)
         else:
             self.store(indent)
+
+    def has_numbers(self) -> bool:
+        """Return whether an array holds numbers, not truth values."""
+        return any(kind != "bool" for kind, _ in self.types.values())
 
     def slices(self, indent: int) -> None:
         """Assign to a slice what is computed from slices of the same lengths."""

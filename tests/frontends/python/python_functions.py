@@ -350,3 +350,20 @@ def sum_and_order(row):  # type: ignore[no-untyped-def]
 def several_results(a, x):  # type: ignore[no-untyped-def]
     for i in range(6):
         a[i, 0], x[i], a[i, 1] = sum_and_order(a[i, ::-1])
+
+
+@case(lambda g: (g.random((5, 6)), floats(g, 6), floats(g, 3, 5, 6), 3))
+def reductions_and_products(a, x, stack, steps):  # type: ignore[no-untyped-def]
+    e = np.exp(a - a.max(axis=1, keepdims=True))
+    e = e / e.sum(axis=1, keepdims=True)
+    v = a.T[:, 0].copy()
+    for _ in range(steps):
+        v = a.T @ (a @ v)
+        v /= np.sqrt(v.dot(v))
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i].min() * np.argmax(a[i])
+        if a[i].sum() > x.sum():
+            a[i] -= a[i].mean()
+    part_1 = (a + 1)[1:, ::2]
+    return e, v, total, stack @ a.T, np.dot(x, x), part_1.sum(axis=(0, -1)), x @ stack.sum(0).T

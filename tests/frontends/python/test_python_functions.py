@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import product
 from typing import Any
 
@@ -259,6 +260,26 @@ def too_many_beside(x, y):  # type: ignore[no-untyped-def]
         y[0] = u + v
 
 
+def behind_a_choice(x, y):  # type: ignore[no-untyped-def]
+    y[0] = x.max() if len(x) > 0 else 0.0
+
+
+def sum_of_python(x, y):  # type: ignore[no-untyped-def]
+    y[0] = sum(x)
+
+
+def no_such_axis(x, y):  # type: ignore[no-untyped-def]
+    y[0] = np.sum(x, axis=1)
+
+
+def where_true(x, y):  # type: ignore[no-untyped-def]
+    y[0] = x.sum(where=x > 0)
+
+
+def product_of_truths(x, y):  # type: ignore[no-untyped-def]
+    y[0] = (x > 0) @ (y > 0)
+
+
 def nothing(x, y):  # type: ignore[no-untyped-def]
     pass
 
@@ -294,6 +315,11 @@ def nothing(x, y):  # type: ignore[no-untyped-def]
         (pairs, "python-statement", 2, None),
         (counted_from_one, "python-statement", 2, None),
         (too_many_beside, "python-statement", 2, None),
+        (behind_a_choice, "python-call", 2, "x.max()"),
+        (sum_of_python, "python-call", 2, "sum(x)"),
+        (no_such_axis, "python-shape", 2, "1"),
+        (where_true, "python-call", 2, "x.sum(where=x > 0)"),
+        (product_of_truths, "python-value", 2, "(x > 0) @ (y > 0)"),
         (nothing, "python-statement", 1, None),
     ],
 )
@@ -399,7 +425,7 @@ def test_lengths_and_asserts_are_looked_at_in_each_call() -> None:
     np.testing.assert_array_equal(x, [0, 1, 2, 3])
     for sizes in ((4, 4), (5, 4)):
         with pytest.raises(
-            polyloom.PolyloomError, match="slices differ in length or end before 0, or an `assert` fails"
+            polyloom.PolyloomError, match="slices differ in length or end before 0, an `assert` fails"
         ):
             jitted(*map(np.ones, sizes))
 
@@ -485,3 +511,44 @@ def test_ends_of_slices_that_count_from_the_end_in_a_call_are_refused_in_it() ->
             jitted(np.ones(8), found, n)
             function(np.ones(8), wanted, n)
             np.testing.assert_array_equal(found, wanted)
+
+
+def totals(x):  # type: ignore[no-untyped-def]
+    some = np.any(x > 1, axis=-1, keepdims=True)
+    return x.sum(), np.sum(x, axis=1), x.mean(axis=0), some, x.prod(0), np.var(x, axis=1), (x > 0).sum()
+
+
+def largest_along(x):  # type: ignore[no-untyped-def]
+    return x.max(axis=1, keepdims=True), np.min(x, 1), x.argmax(axis=1), np.argmin(x, axis=1, keepdims=True)
+
+
+REALS = np.random.default_rng(5).standard_normal((4, 7))
+WITH_NAN = np.where(np.eye(4, 7) == 1, np.nan, REALS)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [REALS, WITH_NAN, REALS.astype(np.float16), np.uint8(9 + 4 * REALS), REALS > 0, REALS[:0], REALS[:1]],
+    ids=["reals", "nan", "float16", "uint8", "truths", "empty", "one"],
+)
+def test_reductions_are_numpys(x: Any) -> None:
+    for function in (totals, largest_along):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            wanted = function(x)
+        for have, want in zip(polyloom.jit(function)(x), wanted, strict=True):
+            assert type(have) is type(want) and have.dtype == want.dtype and have.shape == want.shape
+            accuracy = 2e-3 if want.dtype == np.float16 else 1e-12
+            np.testing.assert_allclose(have, want, rtol=accuracy, atol=accuracy)
+
+
+def test_the_largest_of_nothing_is_refused() -> None:
+    """NumPy raises ``ValueError``."""
+
+    def largest(x, n):  # type: ignore[no-untyped-def]
+        return x[:n].max()
+
+    jitted = polyloom.jit(largest)
+    assert jitted(np.arange(4.0), 3) == 2
+    with pytest.raises(polyloom.PolyloomError, match="there is no largest element"):
+        jitted(np.arange(4.0), 0)

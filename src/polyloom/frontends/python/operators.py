@@ -35,7 +35,7 @@ _LARGEST_PRODUCT = 8
 """Whole exponents up to this one are products."""
 
 
-def _types(function: np.ufunc, operands: Sequence[Typed]) -> tuple[Kind, ElementType] | None:
+def _types(function: np.ufunc, operands: Sequence[Typed]) -> tuple[ElementType, ElementType] | None:
     """Return the type that operands are computed in, and that of the result; None where NumPy has none."""
     given = [
         {Weak.INT: int, Weak.FLOAT: float}[o.kind] if isinstance(o.kind, Weak) else o.kind.dtype
@@ -48,6 +48,12 @@ def _types(function: np.ufunc, operands: Sequence[Typed]) -> tuple[Kind, Element
         return ElementType(found[0].name), ElementType(found[-1].name)
     except (TypeError, ValueError):
         return None
+
+
+def product_type(a: Typed, b: Typed) -> ElementType | None:
+    """Return the type of a product of matrices; None where it is none of numbers."""
+    types = _types(np.matmul, (a, b))
+    return None if types is None or types[1] is ElementType.BOOL else types[1]
 
 
 # -- operators

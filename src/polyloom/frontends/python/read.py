@@ -18,8 +18,9 @@ from polyloom.frontends.python.affine import PREFIX, Affine
 from polyloom.frontends.python.reading import Access
 from polyloom.frontends.python.scope import Array
 from polyloom.frontends.python.source import FunctionText
+from polyloom.frontends.python.storing import Draft, with_iterators
 from polyloom.frontends.python.values import Kind, Weak, held
-from polyloom.frontends.python.walk import Draft, Walk, with_iterators
+from polyloom.frontends.python.walk import Walk
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, sum_of
 from polyloom.scop.model import (
@@ -103,7 +104,9 @@ def _walk(text: FunctionText, types: Types, kinds: dict[str, Kind]) -> Walk:
             arrays[name] = Array(held(given.kind), ())
             kinds[name] = given.kind
     arrays |= {n: Array(held(kind), (), None, own=True) for n, kind in kinds.items() if n not in arrays}
-    walk = Walk(text, arrays, symbols, kinds, assigned=_assigned(text.tree))
+    assigned = _assigned(text.tree)
+    extents_of = (n for a in arrays.values() for e in a.extents for n in e.names)
+    walk = Walk(text, arrays, symbols, kinds, assigned=assigned, taken=frozenset({*assigned, *extents_of}))
     walk.body(text.tree.body)
     return walk
 

@@ -25,6 +25,10 @@ from polyloom.ir.expressions import Binary, Compare, CompareOp, Constant, Expres
 from polyloom.ir.scalar_functions.table import BinaryOp, UnaryOp
 from polyloom.ir.types import ElementType
 
+_REDUCTIONS = (
+    "write `np.sum(a)`, `a.max()` in a statement of the compiled function; not behind `if`, `and`, `or` of "
+    "an expression, nor in functions that it calls"
+)
 _DEEPEST = 8
 """Functions that are read in the place of calls within each other."""
 
@@ -77,8 +81,11 @@ class Reader(Scope):
             return self.read(form.array, self.indices(form, node), node)
         if self.space and (turned := self.turned(node)) is not None:
             rank = len(self.shape(turned))
-            with self._at(self.space[len(self.space) - rank :][::-1]):
+            with self.reading_at(self.space[len(self.space) - rank :][::-1]):
                 return self.value(turned)
+        if self._is_reduction(node):
+            message = f"`{ast.unparse(node)}` is computed before the statement that it stands in"
+            raise self.text.fault("python-call", message, node, "", _REDUCTIONS)
         if self.space and self._is_of_numbers(node) and any(map(self.shape, _operands(node))):
             message = f"`{ast.unparse(node)}` has no form for whole arrays"
             raise self.text.fault("python-value", message, node, "", "write a loop over elements")
@@ -123,7 +130,7 @@ class Reader(Scope):
         raise self.text.fault("python-value", f"`{what}` has no form here", node, "", help_)
 
     @contextmanager
-    def _at(self, space: Points) -> Iterator[None]:
+    def reading_at(self, space: Points) -> Iterator[None]:
         """Read at other points."""
         outer, self.space = self.space, space
         yield
@@ -140,7 +147,7 @@ class Reader(Scope):
             assert length is not None
             if length.number == 1 != extent.number:
                 continue
-            self._same(length, extent, node)
+            self.same(length, extent, node)
             found[axis] = form.places[axis].at(iterator)
         self.need(form.needs)
         return tuple(found)
@@ -154,7 +161,7 @@ class Reader(Scope):
             wrong = " and ".join(f"({c})" for c in (*limits, f"not ({condition})"))
             self.assumed.append(f"not (exists ({around} : {wrong}))" if around else f"not ({wrong})")
 
-    def _same(self, a: Affine, b: Affine, node: ast.expr) -> None:
+    def same(self, a: Affine, b: Affine, node: ast.expr) -> None:
         """Assume that two lengths are the same. Errors: ``python-shape`` where they are not, or for some."""
         rest = affine.combined(ast.Sub(), a, b)
         assert rest is not None
@@ -175,6 +182,18 @@ class Reader(Scope):
                 return len(ops) > 1
             case ast.Call():
                 return not self.operands(node)
+            case _:
+                return False
+
+    def _is_reduction(self, node: ast.expr) -> bool:
+        """Return whether an expression combines elements of whole arrays."""
+        match node:
+            case ast.BinOp(left=a, op=ast.MatMult(), right=b):
+                return bool(self.shape(a) or self.shape(b))
+            case ast.Call(func=ast.Attribute(value=a, attr=name)) if name in values.REDUCTIONS:
+                return any(map(self.shape, (a, *node.args)))
+            case ast.Call(func=ast.Name(id="sum" | "max" | "min"), args=[a]):
+                return bool(self.shape(a))
             case _:
                 return False
 

@@ -193,13 +193,7 @@ class Scope:
                 parts = self.operands(node)
             case _:
                 return ()
-        result: tuple[Affine, ...] = ()
-        for shape in map(self.shape, parts):
-            longer, shorter = (shape, result) if len(shape) > len(result) else (result, shape)
-            rest = len(longer) - len(shorter)
-            pairs = zip(longer[rest:], shorter, strict=True)
-            result = (*longer[:rest], *(b if a.number == 1 else a for a, b in pairs))
-        return result
+        return broadcast(list(map(self.shape, parts)))
 
     def operands(self, node: ast.Call) -> list[ast.expr]:
         """Return what a call computes element by element of; none where it does not."""
@@ -304,3 +298,14 @@ class Scope:
                 return getattr(module, name, None) if inspect.ismodule(module) else None
             case _:
                 return None
+
+
+def broadcast(shapes: Sequence[tuple[Affine, ...]]) -> tuple[Affine, ...]:
+    """Return the extents of what is computed element by element of arrays with these."""
+    result: tuple[Affine, ...] = ()
+    for shape in shapes:
+        longer, shorter = (shape, result) if len(shape) > len(result) else (result, shape)
+        rest = len(longer) - len(shorter)
+        pairs = zip(longer[rest:], shorter, strict=True)
+        result = (*longer[:rest], *(b if a.number == 1 else a for a, b in pairs))
+    return result

@@ -62,6 +62,12 @@ def joined(a: Kind, b: Kind) -> Kind:
     return ElementType(np.result_type(a.dtype, b.dtype).name)
 
 
+REDUCTIONS = frozenset(
+    ("sum", "prod", "mean", "var", "std", "max", "amax", "min", "amin", "any", "all", "argmax", "argmin")
+)
+"""Functions of whole arrays, by their names in NumPy."""
+
+
 class OutOfRange(Exception):
     """A number of Python is needed in a type that does not hold it."""
 

@@ -1,35 +1,22 @@
-"""A function's statements as drafts: domains in isl's notation, accesses, values with their types."""
+"""A function's body, statement by statement."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Iterator as Iterator_
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from polyloom.diagnostics import Span
 from polyloom.frontends.python import affine, values
 from polyloom.frontends.python.affine import Affine
-from polyloom.frontends.python.reading import Access, Reader
+from polyloom.frontends.python.reductions import Reductions
 from polyloom.frontends.python.scope import AFFINE, Array
-from polyloom.frontends.python.values import Typed, Weak, as_kind, held, joined
+from polyloom.frontends.python.storing import Loop, Test
+from polyloom.frontends.python.values import Typed, Weak, as_kind, held
 from polyloom.frontends.python.views import Slices, whole
-from polyloom.ir.expressions import (
-    Binary,
-    Compare,
-    CompareOp,
-    Constant,
-    Expression,
-    Iterator,
-    ParameterValue,
-    Select,
-    Unary,
-)
-from polyloom.ir.rebuild import rebuilt
-from polyloom.ir.scalar_functions.table import BinaryOp, UnaryOp
+from polyloom.ir.expressions import Constant
 from polyloom.ir.types import ElementType
 
 INT = ElementType.INT64
@@ -43,38 +30,6 @@ _PLACES = {
 
 
 @dataclass(frozen=True)
-class Loop:
-    """A loop around: its iterator, its ``for``, and whether it counts down."""
-
-    iterator: str
-    span: Span
-    descending: bool
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A statement: ``position`` is its place in each body around it, outermost first."""
-
-    loops: tuple[Loop, ...]
-    conditions: tuple[str, ...]
-    position: tuple[int, ...]
-    target: Access
-    reads: tuple[Access, ...]
-    value: Expression
-    condition: Expression | None
-    span: Span
-
-
-@dataclass(frozen=True)
-class Test:
-    """A condition of the data: an expression, or a variable that holds it; ``wanted``: its value."""
-
-    node: ast.expr
-    variable: str
-    wanted: bool
-
-
-@dataclass(frozen=True)
 class _Elements:
     """What a loop over elements goes over: names for those of ``arrays``, and ``at`` for their index."""
 
@@ -84,18 +39,10 @@ class _Elements:
 
 
 @dataclass
-class Walk(Reader):
-    """The walk over a function's body. ``assigned``: how often each name is assigned to."""
+class Walk(Reductions):
+    """The walk over a function's body. ``results``: the names of what it returns."""
 
-    assigned: Mapping[str, int] = field(default_factory=dict)
-    drafts: list[Draft] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
-    loops: tuple[Loop, ...] = ()
-    conditions: tuple[str, ...] = ()
-    tests: tuple[Test, ...] = ()
-    counters: list[int] = field(default_factory=lambda: [0])
-    defined: set[str] = field(default_factory=set)
-    temporaries: int = 0
     around_names: frozenset[str] = frozenset()
     """Names of arrays, and of parts of them, outside of the loop or branch at hand."""
 
@@ -111,10 +58,27 @@ class Walk(Reader):
     def statement(self, node: ast.stmt) -> None:
         """Walk over a statement."""
         try:
-            self._statement(node)
+            self._statement(self._with_totals(node))
         except values.OutOfRange as fault:
             message, label = f"{fault}", "Python raises `OverflowError` here"
             raise self.text.fault("python-value", message, node, label) from None
+
+    def _with_totals(self, node: ast.stmt) -> ast.stmt:
+        """Return a statement with names in place of reductions of whole arrays, which are made before it."""
+        match node:
+            case ast.Assign(value=ast.expr() as value):
+                new: ast.stmt = ast.Assign(node.targets, self.reduced(value))
+            case ast.AugAssign(value=ast.expr() as value):
+                new = ast.AugAssign(node.target, node.op, self.reduced(value))
+            case ast.AnnAssign(value=ast.expr() as value):
+                new = ast.AnnAssign(node.target, node.annotation, self.reduced(value), node.simple)
+            case ast.Return(value=ast.expr() as value):
+                new = ast.Return(self.reduced(value))
+            case ast.If():
+                new = ast.If(self.reduced(node.test), node.body, node.orelse)
+            case _:
+                return node
+        return ast.copy_location(new, node)
 
     def _statement(self, node: ast.stmt) -> None:
         match node:
@@ -179,9 +143,9 @@ class Walk(Reader):
     def _for_elements(self, node: ast.For, over: _Elements) -> None:
         """Walk over ``for k in range(min(len(a), len(b))): x = a[k]; y = b[k]; ...``."""
         outer = dict(self.views)
-        self.temporaries += 1
-        at = over.at or ast.Name(f"at_{self.temporaries}", ast.Store())
-        names = [ast.Name(f"over_{self.temporaries}_{k}", ast.Load()) for k in range(len(over.arrays))]
+        at = over.at or ast.Name(self.fresh("at"), ast.Store())
+        array = self.fresh("over")
+        names = [ast.Name(f"{array}_{k}", ast.Load()) for k in range(len(over.arrays))]
         for name, form in zip(names, over.arrays, strict=True):
             self._view(name.id, form, node)
         lengths: list[ast.expr] = [ast.Call(ast.Name("len", ast.Load()), [a], []) for a in names]
@@ -258,10 +222,9 @@ class Walk(Reader):
         outer_tests = self.tests
         name = ""
         if self._changes_its_test(node):
-            self.temporaries += 1
-            name = f"test_{self.temporaries}"
+            name = self.fresh("test")
             self.arrays[name] = Array(ElementType.BOOL, (), self.text.span(node.test), own=True)
-            self._store(name, (), self.truth(node.test), node.test)
+            self.store(name, (), self.truth(node.test), node.test)
         outer = self.conditions
         for body, wanted in ((node.body, True), (node.orelse, False)):
             where = self.implied(node.test, wanted)
@@ -304,9 +267,9 @@ class Walk(Reader):
                 message = f"`{ast.unparse(part)}` is a part of an array that is given"
                 self.text.refuse("python-array", message, part, "", help_)
             if extents := self.shape(part):
-                self.arrays[name] = self._at_all(node, name, extents, part)
+                self.arrays[name] = self.at_all(node, name, extents, part)
             else:
-                self._scalar(name, self.value(part), part)
+                self.scalar(name, self.value(part), part)
             self.results.append(name)
 
     def _assign(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> None:
@@ -327,6 +290,8 @@ class Walk(Reader):
                 self._make(name, made, node)
             case ast.Subscript(), _ if (slices := self.slices(target)) is not None and slices.lengths:
                 self._give_slices(node, slices, value)
+            case ast.Name(), ast.Name(id=total) if total in self.totals and (extents := self.shape(value)):
+                self._make_of(target.id, extents, value, node)
             case ast.Name(id=name), _ if (slices := self.slices(value)) is not None and slices.axes:
                 self._view(name, slices, node)
             case ast.Name(id=name), _ if extents := self.shape(value):
@@ -355,9 +320,8 @@ class Walk(Reader):
             if len(found) != len(targets):
                 message = f"`{ast.unparse(call.func)}` returns {len(found)} values for {len(targets)} names"
                 self.text.refuse("python-call", message, node)
-            self.temporaries += 1
-            self._scalar(f"part_{self.temporaries}", found[len(names)], node)
-            names.append(f"part_{self.temporaries}")
+            names.append(self.fresh("part"))
+            self.scalar(names[-1], found[len(names) - 1], node)
         for target, name in zip(targets, names, strict=True):
             self._give(node, target, self.read(name, (), node))
 
@@ -366,44 +330,34 @@ class Walk(Reader):
         whole = self.affine(value)
         if whole is not None:
             return whole
-        self.temporaries += 1
-        name = f"part_{self.temporaries}"
-        self._scalar(name, self.value(value), node)
+        name = self.fresh("part")
+        self.scalar(name, self.value(value), node)
         return name
 
     def _give(self, node: ast.stmt, target: ast.expr, value: Typed) -> None:
         match target:
             case ast.Name(id=name):
-                self._scalar(name, value, node)
+                self.scalar(name, value, node)
             case ast.Subscript():
                 form = self.element(target)
                 kind = self.arrays[form.array].type
-                self._store(form.array, self.indices(form, target), as_kind(value, kind), node)
+                self.store(form.array, self.indices(form, target), as_kind(value, kind), node)
             case _:
                 self.text.refuse("python-statement", "only names and elements are assigned to", target)
-
-    def around(self) -> frozenset[str]:
-        """Return the iterators of the loops around."""
-        return frozenset(loop.iterator for loop in self.loops)
-
-    def limits(self) -> tuple[str, ...]:
-        """Return the conditions on iterators and sizes around, in isl's notation."""
-        return self.conditions
 
     def _give_slices(self, node: ast.stmt, form: Slices, value: ast.expr) -> None:
         """Assign to slices; where the value has other elements of the array, all of it is kept before."""
         stored = self.array(form.array, node)
         kept = ""
         if any(part.array == form.array and part != form for part in self._read_parts(value)):
-            self.temporaries += 1
-            kept = f"part_{self.temporaries}"
+            kept = self.fresh("part")
             room = tuple(affine.number(1) if a is None else stored.extents[a] for a in form.axes)
-            self.arrays[kept] = self._at_all(node, kept, form.lengths, value, room)
-        with self._points(node, form.lengths):
+            self.arrays[kept] = self.at_all(node, kept, form.lengths, value, room)
+        with self.points(node, form.lengths):
             if kept:
                 new = self.read(kept, tuple(iterator for iterator, _ in self.space), node)
             else:
-                new = self._whole_value(value)
+                new = self.whole_value(value)
             if isinstance(node, ast.AugAssign) and not np.can_cast(
                 held(new.kind).dtype, stored.type.dtype, "same_kind"
             ):
@@ -411,7 +365,7 @@ class Walk(Reader):
                     f"NumPy stores no {held(new.kind).value} in place in an array of {stored.type.value}"
                 )
                 self.text.refuse("python-value", message, node, "", "convert the array, or write a loop")
-            self._store(form.array, self.indices(form, value), as_kind(new, stored.type), node)
+            self.store(form.array, self.indices(form, value), as_kind(new, stored.type), node)
 
     def _read_parts(self, value: ast.AST) -> Iterator_[Slices]:
         """Yield the parts of arrays that an expression reads, with their axes as they run in it."""
@@ -423,59 +377,10 @@ class Walk(Reader):
             for form in self._read_parts(part):
                 yield form if turned is None else form.turned
 
-    def _whole_value(self, value: ast.expr) -> Typed:
-        if len(self.shape(value)) > len(self.space):
-            self.text.refuse("python-shape", f"`{ast.unparse(value)}` has more dimensions", value)
-        return self.value(value)
-
-    def _at_all(
-        self,
-        node: ast.stmt,
-        name: str,
-        extents: tuple[Affine, ...],
-        value: ast.expr,
-        room: tuple[Affine, ...] = (),
-    ) -> Array:
-        """Store a value of whole arrays in a new one, which is returned; ``room``: its extents, if larger."""
-        with self._points(node, extents):
-            found = self._whole_value(value)
-            array = Array(held(found.kind), room or extents, self.text.span(node), own=True)
-            if found.kind is ElementType.BOOL:
-                array = replace(array, type=ElementType.BOOL)
-            before, self.arrays = self.arrays, {**self.arrays, name: array}
-            self._store(name, tuple(iterator for iterator, _ in self.space), as_kind(found, array.type), node)
-            self.arrays = before
-        return array
-
-    @contextmanager
-    def _points(self, node: ast.AST, extents: Sequence[Affine]) -> Iterator_[None]:
-        """Read and store at all points of extents, by loops of their own."""
-        self.temporaries += 1
-        names = [f"at_{self.temporaries}_{k}" for k in range(len(extents))]
-        outer = self.loops, self.conditions, self.space
-        self.loops = (*self.loops, *(Loop(n, self.text.span(node), descending=False) for n in names))
-        limits = (f"0 <= {affine.PREFIX}{n} < {e.text}" for n, e in zip(names, extents, strict=True))
-        self.conditions = (*self.conditions, *limits)
-        self.space = tuple(zip(map(affine.name, names), extents, strict=True))
-        self.counters += [0] * len(names)
-        yield
-        del self.counters[len(self.counters) - len(names) :]
-        self.counters[-1] += 1
-        self.loops, self.conditions, self.space = outer
-
     def _symbol(self, node: ast.expr, value: Affine) -> None:
         if not isinstance(node, ast.Name) or self.assigned.get(node.id, 0) != 1 or node.id in self.arrays:
             self.text.refuse("python-name", "a size is a name that is assigned once", node)
         self.symbols = {**self.symbols, node.id: value}
-
-    def _scalar(self, name: str, value: Typed, node: ast.AST) -> None:
-        """Assign to a variable that holds a number."""
-        if name in self.symbols or (name in self.arrays and self.arrays[name].extents):
-            self.text.refuse("python-name", f"`{name}` has another meaning here", node)
-        before = self.kinds.get(name)
-        self.kinds[name] = kind = value.kind if before is None else joined(before, value.kind)
-        self.arrays[name] = Array(held(kind), (), self.text.span(node), own=True)
-        self._store(name, (), as_kind(value, held(kind)), node)
 
     def _view(self, name: str, form: Slices, node: ast.AST) -> None:
         """Give a part of an array a name."""
@@ -492,22 +397,22 @@ class Walk(Reader):
         stored = self._room(name, array, node)
         self._named(name, stored, array)
         if fill is not None:
-            with self._points(node, array.extents):
+            with self.points(node, array.extents):
                 places = tuple(iterator for iterator, _ in self.space)
-                self._store(stored, places, as_kind(fill, array.type), node)
+                self.store(stored, places, as_kind(fill, array.type), node)
 
     def _make_of(self, name: str, extents: tuple[Affine, ...], value: ast.expr, node: ast.stmt) -> None:
         """Make an array of a value."""
         reads, self.reads = self.reads, []
-        with self._points(node, extents):
-            kind = self._whole_value(value).kind
+        with self.points(node, extents):
+            kind = self.whole_value(value).kind
         self.reads = reads
         array = Array(held(kind), extents, self.text.span(node), own=True)
         stored = self._room(name, array, node)
         if stored in self.arrays:
             self._give_slices(node, whole(stored, extents), value)
         else:
-            self._named(name, stored, self._at_all(node, stored, extents, value))
+            self._named(name, stored, self.at_all(node, stored, extents, value))
 
     def _named(self, name: str, stored: str, array: Array) -> None:
         self.arrays[stored] = array
@@ -535,46 +440,7 @@ class Walk(Reader):
         if self.loops or self.conditions or self.tests or name in self.symbols or name in self.kinds:
             message = f"`{name}` has another meaning outside of the loop or branch"
             self.text.refuse("python-array", message, node, "", help_)
-        self.temporaries += 1
-        return f"{name}_{self.temporaries}"
-
-    def _store(self, name: str, indices: tuple[Affine, ...], value: Expression, node: ast.AST) -> None:
-        """Add a statement; the reads of its value have been made."""
-        span = self.text.span(node)
-        condition: Expression | None = None
-        for test in self.tests:
-            found = self._tested(test)
-            condition = found if condition is None else Binary(BinaryOp.AND, condition, found)
-        target = Access(name, indices, (), span)
-        if value.type is ElementType.BOOL:
-            held = self.arrays[name].held
-            value = Select(value, Constant(1, held), Constant(0, held))
-        numbers = {loop.iterator: k for k, loop in enumerate(self.loops)}
-        self.drafts.append(
-            Draft(
-                loops=self.loops,
-                conditions=self.conditions,
-                position=tuple(self.counters),
-                target=target,
-                reads=tuple(self.reads),
-                value=with_iterators(value, numbers),
-                condition=None if condition is None else with_iterators(condition, numbers),
-                span=span,
-            )
-        )
-        self.reads = []
-        self.defined.add(name)
-        self.counters[-1] += 1
-
-    def _tested(self, test: Test) -> Expression:
-        found = self.read(test.variable, (), test.node).value if test.variable else self.truth(test.node)
-        match found:
-            case _ if test.wanted:
-                return found
-            case Compare(op=CompareOp.NE, left=a, right=b):
-                return Compare(CompareOp.EQ, a, b)
-            case _:
-                return Unary(UnaryOp.NOT, found)
+        return self.fresh(name)
 
     # -- arrays
 
@@ -624,14 +490,3 @@ def _names(node: ast.AST) -> set[str]:
 
 def _joined(op: ast.boolop, parts: list[ast.expr]) -> ast.expr:
     return parts[0] if len(parts) == 1 else ast.copy_location(ast.BoolOp(op, parts), parts[0])
-
-
-def with_iterators(expression: Expression, numbers: Mapping[str, int]) -> Expression:
-    """Return an expression with iterators as dimensions."""
-
-    def own(part: Expression) -> Expression | None:
-        if isinstance(part, ParameterValue) and part.name in numbers:
-            return Iterator(numbers[part.name], part.type)
-        return None
-
-    return rebuilt(expression, own)
