@@ -552,3 +552,20 @@ def test_the_largest_of_nothing_is_refused() -> None:
     assert jitted(np.arange(4.0), 3) == 2
     with pytest.raises(polyloom.PolyloomError, match="there is no largest element"):
         jitted(np.arange(4.0), 0)
+
+
+def test_variances_of_too_few_and_products_that_do_not_fit() -> None:
+    def spread(x):  # type: ignore[no-untyped-def]
+        return x.var(ddof=3), x.std(axis=0, ddof=3)
+
+    def product(x, y):  # type: ignore[no-untyped-def]
+        return x @ y
+
+    x = np.arange(4.0).reshape(2, 2) ** 2
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted = spread(x)
+    for have, want in zip(polyloom.jit(spread)(x), wanted, strict=True):
+        np.testing.assert_allclose(have, want)
+    with pytest.raises(polyloom.PolyloomError, match="python-index"):
+        polyloom.jit(product)(x, np.ones(3))
