@@ -339,8 +339,7 @@ class Reductions(Stores):
             self.text.refuse("python-value", message, node, "", "write loops over elements")
         a, b = self._with_name(a), self._with_name(b)
         (*stack_a, rows), inner = _rows(shapes[0])
-        (*stack_b, columns), inner_b = _rows((*shapes[1][:-2], *shapes[1][-2:][::-1]))
-        self.same(inner_b, inner, b)
+        (*stack_b, columns), _ = _rows((*shapes[1][:-2], *shapes[1][-2:][::-1]))
         stack = broadcast([tuple(stack_a), tuple(stack_b)])
         sides = [len(shape) > 1 for shape in shapes]
         ends = [e for e, is_there in zip((rows, columns), sides, strict=True) if is_there]
