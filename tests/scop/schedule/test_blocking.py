@@ -211,7 +211,7 @@ void kernel(int n, unsigned a[n], unsigned p[n][n], unsigned x[n][n]) {
     for (int i = 0; i < n; i++)
       for (int j = 0; j < n; j++) x[i][j] += a[k] * p[i][j];
     for (int i = 0; i < n; i++)
-      for (int j = 0; j < n; j++) p[i][j] = p[i][j] * 5 + a[k];
+      for (int j = 0; j < n; j++) p[i][j] = p[j][i] * 5 + a[k];
   }
 }"""
 
