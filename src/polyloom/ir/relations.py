@@ -6,6 +6,8 @@ tensor's: ``{ ff[i, j] -> x[j] }``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import islpy as isl
 
 from polyloom.ir.host import Buffer, Index, MdHom, View
@@ -64,25 +66,31 @@ def first_unwritten(statement: Statement, tensor: Buffer) -> tuple[int, ...] | N
     return None if missing.is_empty() else _coordinates(missing.lexmin())
 
 
-def never_meet(first: tuple[MdHom, View], second: tuple[MdHom, View]) -> bool:
-    """Return whether two accesses to a buffer have no element in common; False where isl cannot tell soon."""
+def never_meet(
+    first: tuple[MdHom, View], second: tuple[MdHom, View], known: Sequence[IntExpression] = ()
+) -> bool:
+    """Return whether two accesses to a buffer have no element in common; False where isl cannot tell soon.
+
+    ``known``: conditions that hold for parameters and host iterators.
+    """
     try:
         with question("where two maps meet", OPERATIONS):
-            return meeting(_elements(*first), _elements(*second), ()) is None
+            return meeting(_elements(*first, known), _elements(*second, known), ()) is None
     except NotKnown:
         return False
 
 
-def _elements(hom: MdHom, view: View) -> Elements:
+def _elements(hom: MdHom, view: View, known: Sequence[IntExpression]) -> Elements:
     """Return ``{ [i, j] -> x[...] }`` where the guard holds; an index that is computed is any."""
     indices = [_sum(i, hom) if isinstance(i, Index) else None for i in view.indices]
-    parts = (*hom.extents, *(i for i in indices if i is not None), *((hom.guard,) if hom.guard else ()))
+    conditions = (*known, *((hom.guard,) if hom.guard else ()))
+    parts = (*hom.extents, *(i for i in indices if i is not None), *conditions)
     names = sorted({name for part in parts for name in names_in(part)} - {*hom.iterators})
     scope = Scope.of_names(names)
     for name, extent in zip(hom.iterators, hom.extents, strict=True):
         scope = scope.inside(name, Number(0), Operation("<", (Name(name), extent)), Number(1))
-    if hom.guard is not None:
-        scope = scope.where(hom.guard)
+    for condition in conditions:
+        scope = scope.where(condition)
     return scope.tuples(view.buffer, indices)
 
 

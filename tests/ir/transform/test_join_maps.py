@@ -91,6 +91,30 @@ def test_triangles_have_no_element_in_common(body: str, count: int) -> None:
     assert len(maps(assert_same(program))) == count
 
 
+def test_rows_that_a_host_loop_keeps_apart_have_no_element_in_common() -> None:
+    rows = """for (int j = 1; j < n; j++) {
+        unsigned c = a[0][0], s = a[j][0];
+        for (int k = 0; k < n; k++) {
+            unsigned x = a[0][k];
+            a[0][k] = c * x + s * a[j][k];
+            a[j][k] = c * a[j][k] - s * x;
+        }
+    }"""
+    (node,) = (hom for hom in maps(assert_same(special(rows, MATRICES))) if hom.extents)
+    assert len(node.outputs) == 2
+    from_zero = rows.replace("j = 1", "j = 0")
+    assert len([hom for hom in maps(assert_same(special(from_zero, MATRICES))) if hom.extents]) > 1
+
+
+def test_a_value_of_many_results_is_joined_to_all() -> None:
+    many = "".join(f"a[9 * i + {k}] = t * b[i + {k}];" for k in range(5))
+    once = f"unsigned t = b[i] / (b[i + 1] / (b[i + 2] / (b[i + 3] | 1) | 1) | 1) + 9; {many}"
+    arguments = "int n, unsigned a[9 * n], unsigned b[n + 9]"
+    program = special(f"for (int i = 0; i < n; i++) {{ {once} }}", arguments)
+    assert len(maps(program)) > 1
+    assert len(maps(assert_same(program))) == 1
+
+
 def test_a_temporary_disappears() -> None:
     (node,) = maps(joined_maps(special(JOINED["a swap has no temporary"])))
     assert {view.buffer for view in (*node.inputs, *node.outputs)} == {"a", "b"}

@@ -58,3 +58,25 @@ def test_sums_are_beside_their_terms(tmp_path: Path, body: str) -> None:
         rng = np.random.default_rng(n)
         reals = {name: rng.uniform(-2, 2, n).astype(np.float32) for name in "xys"}
         made(n=n, k=k, **reals, count=np.zeros(n, np.int32), t=np.zeros(1, np.float32))
+
+
+ROTATIONS = """void kernel(int n, float a[n][n]) {
+for (int j = 0; j < n - 1; j++)
+    for (int i = j + 1; i < n; i++) {
+        float c = a[j][j] / 2, s = a[i][j] / 3;
+        for (int k = j; k < n; k++) {
+            float x = a[j][k];
+            a[j][k] = c * x + s * a[i][k];
+            a[i][k] = c * a[i][k] - s * x;
+        }
+    }
+}"""
+
+
+def test_users_are_inside_a_host_loop_that_is_in_another(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.c"
+    path.write_text(ROTATIONS)
+    made = polyloom.compile(path, device="native", threads=2, check=True)
+    assert dimensions(made) == 1
+    for n in (0, 1, 2, 9):
+        made(n=n, a=np.random.default_rng(n).uniform(-1, 1, (n, n)).astype(np.float32))

@@ -5,7 +5,7 @@ Before: ``t[i] = a[i]; a[i] = b[i]; b[i] = t[i]``, three maps. After: one map wi
 
 An element that one of two maps writes the other one may touch only at the same point. Where they touch
 different elements of one array follows from steps (``a[2 i]`` and ``a[2 i + 1]``), from ranges, and from
-guards, which isl is asked about (``a[i][j]`` and ``a[j][i]`` where i < j).
+guards and the host loops around, which isl is asked about (``a[i][j]`` and ``a[j][i]`` where i < j).
 
 Source: loop fusion (Kennedy and McKinley 1993), of loops whose iterations are independent. Not in the papers.
 """
@@ -29,13 +29,25 @@ from polyloom.ir.transform.fuse_maps import (
     without_unread_inputs,
 )
 from polyloom.ir.transform.reroll_maps import rerolled
-from polyloom.polyhedra.loops.tree import Branch, Loop, Number, leaves_in, with_leaves
+from polyloom.polyhedra.loops.tree import (
+    Branch,
+    IntExpression,
+    Loop,
+    Name,
+    Number,
+    Operation,
+    leaves_in,
+    with_leaves,
+)
 
 MOST_ARRAYS = 8
 """How many arrays a joined map may touch: each is a stream that the processor has to follow."""
 
-MOST_REPEATED = 12
-"""How many operations a value may have that several results are made of, times its uses but the first."""
+MOST_REPEATED = 256
+"""How many operations a value may have that several results are made of, times its uses but the first.
+
+They are computed once: compilers of C see that they are the same, for all results come before the stores.
+"""
 
 
 def joined_maps(program: HostProgram) -> HostProgram:
@@ -60,6 +72,8 @@ class _Joining:
 
     def __init__(self, program: HostProgram, touched: Counter[str], local: frozenset[str]) -> None:
         self.program, self.touched, self.local = program, touched, local
+        self.known: tuple[IntExpression, ...] = ()
+        """What is known of the iterators of the host loops around."""
 
     def nodes(self, nodes: Sequence[HostNode]) -> tuple[HostNode, ...]:
         found: list[HostNode] = []
@@ -75,7 +89,11 @@ class _Joining:
     def _node(self, node: HostNode) -> HostNode:
         match node:
             case Loop(parallel=False, body=body):
-                return replace(node, body=self.nodes(body))
+                outside = self.known
+                self.known = (*outside, *_known_in(node))
+                made = replace(node, body=self.nodes(body))
+                self.known = outside
+                return made
             case Branch(body=body, otherwise=otherwise):
                 return replace(node, body=self.nodes(body), otherwise=self.nodes(otherwise))
             case _:
@@ -86,7 +104,7 @@ class _Joining:
             return None
         between = uses([a]).written & uses([b]).read & self.local
         passed = frozenset(name for name in between if self.touched[name] == 2)
-        made = joined(a, b, passed)
+        made = joined(a, b, passed, self.known)
         if made is None or len(uses([made]).all) > MOST_ARRAYS:
             return None
         for name in uses([a]).all & uses([b]).all:
@@ -94,10 +112,20 @@ class _Joining:
         return made
 
 
-def joined(a: MdHom, b: MdHom, passed: Collection[str] = ()) -> MdHom | None:
+def _known_in(loop: Loop[HostNode]) -> Iterator[IntExpression]:
+    """Yield what holds of an iterator inside of its loop."""
+    yield loop.condition
+    if isinstance(loop.step, Number):
+        yield Operation(">=" if loop.step.value > 0 else "<=", (Name(loop.iterator), loop.start))
+
+
+def joined(
+    a: MdHom, b: MdHom, passed: Collection[str] = (), known: Sequence[IntExpression] = ()
+) -> MdHom | None:
     """Return one map that does what ``a`` and then ``b`` do; None where they are not so, or share nothing.
 
     ``passed``: buffers that nothing else needs; results that lie there disappear where ``b`` reads them.
+    ``known``: conditions that hold for host iterators.
     """
     if not (_is_map(a) and _is_map(b)) or a.extents != b.extents:
         return None
@@ -105,7 +133,7 @@ def joined(a: MdHom, b: MdHom, passed: Collection[str] = ()) -> MdHom | None:
     conditions = [(a.guard, b.guard), (a.written, b.written)]
     if any(permuted_condition(x, a, b, same) != y for x, y in conditions):
         return None
-    if not (_walks(a) & _walks(b)) or not all(_in_order(x, y, a, b) for x, y in _orders(a, b)):
+    if not (_walks(a) & _walks(b)) or not all(_in_order(x, y, a, b, known) for x, y in _orders(a, b)):
         return None
     given = {k: a.outputs.index(v) for k, v in enumerate(b.inputs) if v in a.outputs}
     if _are_places(b, given) or _repeated(a, b, given) > MOST_REPEATED:
@@ -151,11 +179,11 @@ def _orders(a: MdHom, b: MdHom) -> Iterator[tuple[View, View]]:
     yield from ((x, y) for x in a.inputs for y in b.outputs if x.buffer == y.buffer)
 
 
-def _in_order(x: View, y: View, a: MdHom, b: MdHom) -> bool:
+def _in_order(x: View, y: View, a: MdHom, b: MdHom, known: Sequence[IntExpression]) -> bool:
     """Whether two accesses touch an element at the same point alone, or never the same."""
     if x == y or any(_apart(p, q, a) for p, q in zip(x.indices, y.indices, strict=True)):
         return True
-    return a.guard is not None and never_meet((a, x), (b, y))
+    return (a.guard is not None or bool(known)) and never_meet((a, x), (b, y), known)
 
 
 def _apart(p: Index | Expression, q: Index | Expression, hom: MdHom) -> bool:

@@ -6,7 +6,7 @@ both for each row, so that ``s`` can be a variable of the row's own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 
 import islpy as isl
@@ -55,26 +55,42 @@ def with_users_inside(
     edges: Sequence[Edge],
     patterns: Patterns,
     asked_only: Collection[str] = (),
+    around: tuple[Hyperplane, ...] = (),
 ) -> tuple[Plan, ...]:
     """Return the plans with users of an expanded array in the host loop that writes it, if that is no worse.
 
-    Behind the loop they would need the elements of all its steps at once.
+    Behind the loop they would need the elements of all its steps at once. ``statements``: of the plans.
     """
-    kept = tuple(_before_the_next_step(plans, statements, expansions))
-    if not kept:
-        return plans
-    edges = (*edges, *kept)
-    made = arrange(statements, edges, patterns)
-    made = with_branches_inside(made, expansions, edges, patterns.names, asked_only)
-    made = gathered(made, expansions, edges, patterns)
-    return made if score(made) <= score(plans) else plans
+    kept = _before_the_next_step(plans, statements, expansions)
+    for plane in around:
+        kept = inner_edges(kept, plane)
+    if kept:
+        edges = (*edges, *kept)
+        made = arrange(statements, edges, patterns, around)
+        made = with_branches_inside(made, expansions, edges, patterns.names, asked_only, around)
+        made = gathered(made, expansions, edges, patterns, around)
+        plans = made if score(made) <= score(plans) else plans
+
+    def inside(plan: Plan) -> Plan:
+        if not isinstance(plan, Sequential):
+            return plan
+        own = {s.name for s in statements_of(plan)}
+        if not own <= plan.time.keys() & {s.name for s in statements}:
+            return plan
+        here = inner_edges([e for e in edges if {e.source, e.sink} <= own], plan.time)
+        here_around, found = (*around, plan.time), [s for s in statements if s.name in own]
+        body = with_users_inside(plan.body, found, expansions, here, patterns, asked_only, here_around)
+        return Sequential(plan.time, body)
+
+    return tuple(map(inside, plans))
 
 
 def _before_the_next_step(
     plans: Sequence[Plan], statements: Sequence[ScopStatement], expansions: Sequence[Expansion]
-) -> Iterator[Edge]:
-    """Yield edges from the users of an expanded array to what writes it in later steps of a host loop."""
+) -> list[Edge]:
+    """Return edges from the users of an expanded array to what writes it in later steps of a host loop."""
     by_name = {s.name: s for s in statements}
+    found: list[Edge] = []
     for loop in (p for p in plans if isinstance(p, Sequential)):
         inside = {s.root: row_of(loop.time, s) for s in statements_of(loop)}
         for array in {expansion.name for expansion in expansions}:
@@ -85,7 +101,8 @@ def _before_the_next_step(
             for (writer, row), user in product(writers, outside):
                 relation = _in_a_later_step(user, writer, row)
                 if relation is not None and not relation.is_empty():
-                    yield edge(user.name, writer.name, array, True, False, relation)
+                    found.append(edge(user.name, writer.name, array, True, False, relation))
+    return found
 
 
 def _in_a_later_step(user: ScopStatement, writer: ScopStatement, row: Row) -> isl.Map | None:
