@@ -15,7 +15,7 @@ from polyloom.pipeline import analyse_layer, complete_mapping
 from polyloom.wafer.dataflow.tasks import possible_drivers
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.placement.boxes import LocalBox, Movement, elements, local_box, used_elements
-from polyloom.wafer.placement.candidates import SearchOptions
+from polyloom.wafer.placement.candidates import QUICK, SearchOptions
 from polyloom.wafer.placement.choose import Choice
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile
 from polyloom.wafer.placement.cost.boxes import BoxCosts
@@ -155,6 +155,25 @@ def test_what_is_moved_costs_more_than_what_stays() -> None:
 def chosen(program: Program, text: str) -> Choice:
     options = SearchOptions(layouts=4, refined=1, compiled=12)
     return complete_mapping(Source("part.map", text), program, CS2, None, options)
+
+
+WINDOWS = {
+    "apart": ("x[4][10][10]", "y[4][5][5]", "(4, 5, 5, 2, 2) y[k][h][w] max= x[k][2*h + a][2*w + b]", (2, 1)),
+    "dilated": ("x[8][7]", "y[8][3]", "(8, 1, 3, 1, 2) y[k][w] max= x[k][2*w + 2*b]", (4, 2)),
+    "passing": ("x[7][7][5]", "y[3][3][5]", "(5, 3, 3, 3, 3) y[h][w][k] max= x[2*h + a][2*w + b][k]", (4, 4)),
+    "whole": ("x[12]", "y[12]", "(1, 1, 12, 1, 1) y[w] max= x[w]", (2, 1)),
+}
+
+
+@pytest.mark.parametrize(("x", "y", "body", "size"), WINDOWS.values(), ids=WINDOWS)
+def test_the_quick_estimate_of_windows_is_what_is_simulated(
+    x: str, y: str, body: str, size: tuple[int, int]
+) -> None:
+    """No instruction works on a stream where instances do not follow its elements, or some pass by."""
+    program = read_program(f"lair f(): float16 {x} -> float16 {y}\n{{ all (k, h, w, a, b) in {body} }}\n")
+    choice = complete_mapping(Source("m", "iport_map: auto x\n"), program, CS2, size, QUICK)
+    simulated = simulate(program, choice.mapping).cycles
+    assert 0.8 < choice.candidates[0].cycles / simulated < 1.25
 
 
 SPREAD = (

@@ -137,12 +137,13 @@ class LayoutEstimator:
         statement = self.program.statements[number]
         box = local_box(statement, place.x, place.y)
         lines = [local_box(statement, coordinate) for coordinate in (place.x, place.y)]
-        driven = self._driven(number, box)
+        arriving = tuple(min(used_elements(a, line) for line in lines) for a in statement.reads)
+        driven = self._driven(number, box, arriving)
         waits = driven is not None and self._may_wait(statement, box, driven)
         return _Part(
             box=box,
             sizes=tuple(elements(access, box) for access in accesses(statement)),
-            arriving=tuple(min(used_elements(a, line) for line in lines) for a in statement.reads),
+            arriving=arriving,
             together=self._costs.together(statement, box) if driven is None or waits else None,
             driven=driven,
             waits=waits,
@@ -185,18 +186,19 @@ class LayoutEstimator:
             if most:
                 yield tensor.name, most * tensor.type.size
 
-    def _driven(self, number: int, box: LocalBox) -> _Driven | None:
+    def _driven(self, number: int, box: LocalBox, arriving: Sequence[int]) -> _Driven | None:
         """Return the stream that drives a statement for the fewest cycles; None where none can."""
         statement = self.program.statements[number]
-        found = [self._driven_by(statement, k, box) for k in self._drivers[number]]
+        found = [self._driven_by(statement, k, box, arriving[k]) for k in self._drivers[number]]
         return min(found, key=lambda d: d.cycles, default=None)
 
-    def _driven_by(self, statement: Statement, position: int, box: LocalBox) -> _Driven:
+    def _driven_by(self, statement: Statement, position: int, box: LocalBox, arriving: int) -> _Driven:
         access = statement.reads[position]
         work, used = box.size, used_elements(access, box)
         readers = sum(a.buffer == access.buffer for s in self.program.statements for a in s.reads)
         plain = access.buffer not in self.movement.sparse and readers == 1
-        if plain and work == used and self._matches[statement.name]:
+        takes_all = work == used == arriving and _in_order(access, box)
+        if plain and takes_all and self._matches[statement.name]:
             return _Driven(access.buffer, 0, used, whole=True)
         each = self._costs.one_arrival(statement, position, box)
         return _Driven(access.buffer, min(used, work) * each, used, whole=False)
@@ -232,6 +234,15 @@ class LayoutEstimator:
 
 _SEGMENTS = 3
 """Instructions for a stream of which a PE keeps a part: what comes before, the part, what comes after."""
+
+
+def _in_order(access: View, box: LocalBox) -> bool:
+    """Whether the instances of a PE are a linear function of the elements, each of which has one instance.
+
+    Those of ``x[2*h + a]`` are not where it has several values of ``h``.
+    """
+    several = [[c for k, c in index.used if box.counts[k] > 1] for index in access.affine]
+    return all(len(used) < 2 and set(used) <= {1, -1} for used in several)
 
 
 def extent_of(places: Sequence[Place]) -> tuple[int, int]:
