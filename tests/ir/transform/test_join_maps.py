@@ -107,10 +107,12 @@ def test_rows_that_a_host_loop_keeps_apart_have_no_element_in_common() -> None:
 
 
 def test_a_value_of_many_results_is_joined_to_all() -> None:
+    value = "b[i + 3] * b[i + 1] - b[i + 2] * b[i + 4] * (b[i + 5] + b[i]) / (b[i + 6] | 1)"
     many = "".join(f"a[9 * i + {k}] = t * b[i + {k}];" for k in range(5))
-    once = f"unsigned t = b[i] / (b[i + 1] / (b[i + 2] / (b[i + 3] | 1) | 1) | 1) + 9; {many}"
-    arguments = "int n, unsigned a[9 * n], unsigned b[n + 9]"
-    program = special(f"for (int i = 0; i < n; i++) {{ {once} }}", arguments)
+    once = f"unsigned t = b[i] / (b[i + 1] | 1) * b[i + 2] + {value}; {many}"
+    program = special(
+        f"for (int i = 0; i < n; i++) {{ {once} }}", "int n, unsigned a[9 * n], unsigned b[n + 9]"
+    )
     assert len(maps(program)) > 1
     assert len(maps(assert_same(program))) == 1
 

@@ -30,7 +30,7 @@ from polyloom.mdh.device.devices import OpenDevice, choose_device, open_device
 from polyloom.mdh.lowering.host_expressions import int_function
 from polyloom.mdh.lowering.launch import Kernel
 from polyloom.mdh.native.entry import built
-from polyloom.mdh.print.dialect import OPENCL
+from polyloom.mdh.print.dialect import OPENCL, C
 from polyloom.mdh.print.helpers import helper_functions
 from polyloom.mdh.print.values import (
     Leaves,
@@ -329,3 +329,14 @@ def test_the_host_computes_what_the_ir_says(operator: str) -> None:
                 operands = (Operation("<", (ITERATOR, N)), ITERATOR, N)
             expression = Operation(operator, operands)
             assert int_function(expression)(names) == int(values_of(expression, names)), (a, b)
+
+
+@pytest.mark.parametrize("kind", [T.INT32, T.FLOAT64])
+def test_what_a_choice_compares_and_returns_stands_once(kind: ElementType) -> None:
+    """A chain of choices would be as long as two to the power of their number."""
+    best: Expression = Read(0, kind)
+    for k in range(1, 7):
+        best = Select(Compare(CompareOp.GT, Read(k, kind), best), Read(k, kind), best)
+    names = [f"read_{k}" for k in range(7)]
+    text = expression_c(best, Leaves(names), dialect=C)
+    assert [text.count(name) for name in names] == [1] * 7

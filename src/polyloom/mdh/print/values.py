@@ -325,10 +325,15 @@ class _Printer:
         else:
             then, otherwise = self.text(e.then), self.text(e.otherwise)
             family = _extreme_of(e)
-            if self._is_of_masks and family is not None:
+            if family is not None and self._has_extremes:
                 extreme = self.dialect.helper(family, e.type, self.width)
                 return Text(f"{extreme}({then.text}, {otherwise.text})")
         return self._narrowed(self._chosen(self.mask(e.condition, bytes_), then, otherwise, e.type), e.type)
+
+    @property
+    def _has_extremes(self) -> bool:
+        """Whether a choice between two numbers is a call, in which each of them stands once."""
+        return self._is_of_masks if self.width > 1 else not self.dialect.own_functions
 
     def _chosen(self, condition: Text, then: Text, otherwise: Text, kind: ElementType) -> Text:
         if self._is_of_masks:
