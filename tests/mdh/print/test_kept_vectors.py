@@ -114,18 +114,26 @@ def test_a_vector_of_several_sums_is_loaded_once() -> None:
     assert kept(product([(4, 2, 4)], F64)) == ["x[k][j]", "x[k][j + 4]"]
 
 
+def test_with_avx_512_there_are_twice_as_many_registers() -> None:
+    text = c_source(product([(6, 4, 16)]))
+    assert kept(product([(6, 4, 16)])) == ["x[k][j]", "x[k][j + 16]", "x[k][j + 32]", "x[k][j + 48]"]
+    assert text.count("in_wide_register(kept_3);") == 1
+    assert kept(product([(12, 2, 8)], F64)) == ["x[k][j]", "x[k][j + 8]"]
+
+
 @pytest.mark.parametrize(
     "tile",
     [
         pytest.param((15, 1, 8), id="a factor, 15 totals and a vector need 17"),
         pytest.param((4, 4, 8), id="16 totals"),
         pytest.param((1, 4, 8), id="no vector is used twice"),
-        pytest.param((6, 1, 16), id="vectors of two registers"),
+        pytest.param((31, 1, 16), id="a factor, 31 totals of AVX-512 and a vector need 33"),
+        pytest.param((6, 1, 32), id="vectors of two registers"),
     ],
 )
 def test_it_is_left_to_the_compiler(tile: tuple[int, int, int]) -> None:
     assert not kept(product([tile]))
-    assert "in_register" not in c_source(product([tile]))
+    assert "_register(" not in c_source(product([tile]))
 
 
 @pytest.mark.parametrize(
@@ -134,6 +142,9 @@ def test_it_is_left_to_the_compiler(tile: tuple[int, int, int]) -> None:
         ([(6, 2, 8)], F32),
         ([(4, 2, 4)], F64),
         ([(4, 1, 8), (4, 2, 4)], F32),
+        ([(6, 4, 16)], F32),
+        ([(6, 1, 16), (6, 1, 8)], F32),
+        ([(12, 2, 8)], F64),
     ],
 )
 def test_results_are_the_same(tiles: list[tuple[int, int, int]], kind: ElementType) -> None:
@@ -158,18 +169,22 @@ def test_a_copy_that_the_block_declares_is_left_to_the_compiler() -> None:
     assert not kept(replace(function, body=(replace(outer, body=(replace(inner, body=changed),)),)))
 
 
-def _innermost(function: Function, folder: Path) -> str:
-    """Return gcc's instructions for AVX2 of the first loop with products, which has no loop inside."""
+def _innermost(function: Function, folder: Path, lanes: int) -> str:
+    """Return gcc's instructions of the first loop with products, which has no loop inside: AVX2, AVX-512."""
     compiler = c_compiler("gcc")
     if compiler is None:
         pytest.skip("there is no gcc")
     (folder / "product.c").write_text(c_source(function))
-    words = [*compiler.command, *FLAGS, "-mavx2", "-mfma", "-mno-avx512f", "-ffp-contract=fast", "-S"]
+    processor = ["-mavx512f"] if lanes == 16 else ["-mavx2", "-mfma", "-mno-avx512f"]
+    words = [*compiler.command, *FLAGS, *processor, "-ffp-contract=fast", "-S"]
     subprocess.run([*words, "product.c", "-o", "product.s"], cwd=folder, check=True)
     text = (folder / "product.s").read_text()
     first = text.index("vfmadd")
     begin = text.rindex("\n.L", 0, first)
     return text[begin : text.index("\n\tj", first)]
+
+
+ON_STACK = r"\(%r[sb]p\).*[yz]mm|[yz]mm.*\(%r[sb]p\)"
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instructions of x86")
@@ -180,26 +195,27 @@ def _innermost(function: Function, folder: Path) -> str:
         ((4, 3, 8), 4),
         ((8, 1, 8), 4),
         pytest.param((6, 2, 8), 2, id="gcc has loads that it shares and invariants in registers of totals"),
+        pytest.param((6, 4, 16), 2, id="29 of the 32 registers of AVX-512"),
     ],
 )
 def test_totals_stay_in_registers(tile: tuple[int, int, int], points: int, tmp_path: Path) -> None:
     """The loop of a tile that fits loads each value once, and has nothing on the stack."""
-    rows, vectors, _ = tile
-    loop = _innermost(product([tile], points=points), tmp_path)
+    rows, vectors, lanes = tile
+    loop = _innermost(product([tile], points=points), tmp_path, lanes)
     products = [line for line in loop.splitlines() if "vfmadd" in line]
     assert len(products) == points * rows * vectors
-    assert not re.search(r"\(%r[sb]p\).*ymm|ymm.*\(%r[sb]p\)", loop), loop
+    assert not re.search(ON_STACK, loop), loop
     assert not any("(" in line for line in products), loop
     assert loop.count("vbroadcastss") == points * rows
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instructions of x86")
-@pytest.mark.parametrize("rows", [4, 6])
+@pytest.mark.parametrize("tile", [(4, 2, 8), (6, 2, 8), (6, 4, 16), (7, 3, 16)])
 def test_what_is_added_to_totals_behind_many_loops_takes_no_register_of_them(
-    rows: int, tmp_path: Path
+    tile: tuple[int, int, int], tmp_path: Path
 ) -> None:
     """The same vectors are added in all tiles, and the sums go through the window of a convolution."""
-    function = product([(rows, 2, 8)], addends=4)
+    function = product([tile], addends=4)
     (outer,) = function.body
     assert isinstance(outer, For)
     (inner,) = outer.body
@@ -209,9 +225,10 @@ def test_what_is_added_to_totals_behind_many_loops_takes_no_register_of_them(
     inner = replace(inner, body=tuple(window if s is sums else s for s in inner.body))
     tiles = replace(outer, kind=Kind.SEQUENTIAL, body=(inner,))
     images = counted("image", Number(3), (tiles,), kind=Kind.GROUP)
-    loop = _innermost(replace(function, body=(images,)), tmp_path)
-    assert loop.count("vfmadd") == rows * 2
-    assert not re.search(r"\(%r[sb]p\).*ymm|ymm.*\(%r[sb]p\)", loop), loop
+    rows, vectors, lanes = tile
+    loop = _innermost(replace(function, body=(images,)), tmp_path, lanes)
+    assert loop.count("vfmadd") == rows * vectors
+    assert not re.search(ON_STACK, loop), loop
 
 
 def test_a_load_that_several_sums_have_is_printed_once(monkeypatch: pytest.MonkeyPatch) -> None:

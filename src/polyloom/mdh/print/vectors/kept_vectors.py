@@ -27,23 +27,39 @@ from polyloom.mdh.tree.nodes import Code, For, Kind, Load, Statement, Store
 from polyloom.mdh.tree.rewrite import loads_of
 from polyloom.polyhedra.loops.tree import Number
 
-REGISTERS = 16
-"""Vector registers of a processor whose instructions take operands from memory; with AVX-512 it has more."""
 
-BYTES = 32
-"""Of such a register; half of one counts as one."""
+@dataclass(frozen=True)
+class Registers:
+    """Of one size: how many a processor has, and the macro that keeps a value in one."""
 
-NAMES = tuple(f"kept_{k}" for k in range(REGISTERS))
+    count: int
+    macro: str
+
+
+_NARROW, _WIDE = Registers(16, "in_register"), Registers(32, "in_wide_register")
+
+REGISTERS = {64: _WIDE, 32: _NARROW, 16: _NARROW}
+"""Those of AVX-512 and AVX, whose instructions take operands from memory, by the bytes of a vector."""
+
+NAMES = tuple(f"kept_{k}" for k in range(_WIDE.count))
 
 IN_REGISTER = """\
-#if defined(__AVX__) && !defined(__AVX512F__)
-#define in_register(v) __asm__("" : "+x"(v)) /* nobody knows what it is now, so it is not loaded again */
+#if defined(__AVX512F__)
+#define in_register(v) /* there are twice as many */
+#define in_wide_register(v) __asm__("" : "+v"(v)) /* nobody knows what it is now, so it is not loaded again */
+#elif defined(__AVX__)
+#define in_register(v) __asm__("" : "+x"(v))
+#define in_wide_register(v)
+#else
+#define in_register(v)
+#define in_wide_register(v)
+#endif
+#if defined(__AVX__)
 #define loaded_later() __asm__ volatile("" : : : "memory") /* what is used behind sums is loaded there */
 #ifndef __clang__
 #pragma GCC optimize("no-move-loop-invariants", "no-gcse") /* they take registers of sums */
 #endif
 #else
-#define in_register(v)
 #define loaded_later()
 #endif
 
@@ -72,38 +88,43 @@ def kept_vectors(code: Code, scope: Scope) -> dict[int, Kept]:
     if not scope.dialect.keeps_vectors:
         return {}
     found = dict[int, Kept]()
-    for kind, group in groupby(enumerate(code), lambda pair: _kind(pair[1], scope)):
+    for vector, group in groupby(enumerate(code), lambda pair: _vector(pair[1], scope)):
         run = [(k, s) for k, s in group if isinstance(s, For)]
-        if kind and len(run) > 1:
-            kept = _kept([s for _, s in run], kind, scope)
+        if vector is not None and len(run) > 1:
+            kept = _kept([s for _, s in run], vector, scope)
             found |= {k: each for (k, _), each in zip(run, kept, strict=False)}
     return found
 
 
-def _kind(statement: Statement, scope: Scope) -> str:
-    """Return the type of vectors of a sum whose total is a register; empty: it is no such sum.
+_Vector = tuple[str, Registers]
+"""The type of vectors in C, and where they are kept."""
+
+
+def _vector(statement: Statement, scope: Scope) -> _Vector | None:
+    """Return the vectors of a sum whose total is a register; None: it is no such sum.
 
     What the block itself declares is not known yet: its sums are done once, no loop is around them.
     """
     if not isinstance(statement, For) or statement.kind is not Kind.VECTOR:
-        return ""
+        return None
     match statement.end, statement.body:
         case Number(value=width), (Store(array=array) as store,):
             variable, kind = scope.variables.get(array), store.value.type
             is_known = all(load.array in scope.variables for load in loads_of(store))
             is_total = is_known and variable is not None and variable.held and variable.lanes == width
-            fits = kind.is_float and value_bytes(kind) * width in (BYTES, BYTES // 2)
-            return scope.dialect.type(kind, width) if is_total and fits else ""
+            registers = REGISTERS.get(value_bytes(kind) * width) if kind.is_float else None
+            return (scope.dialect.type(kind, width), registers) if is_total and registers else None
         case _:
-            return ""
+            return None
 
 
 _Span = tuple[int, int]
 """The first and the last sum that use a value."""
 
 
-def _kept(sums: Sequence[For], vector: str, scope: Scope) -> list[Kept]:
+def _kept(sums: Sequence[For], vector: _Vector, scope: Scope) -> list[Kept]:
     """Return what each sum finds in registers; nothing where it is left to the compiler."""
+    kind, registers = vector
     spans, operands, totals = dict[str, _Span](), set[str](), set[object]()
     texts = dict[tuple[str, Load], str]()
     for k, loop in enumerate(sums):
@@ -116,14 +137,14 @@ def _kept(sums: Sequence[For], vector: str, scope: Scope) -> list[Kept]:
             operands |= {text} if is_operand else set()
     kept = {text: span for text, span in spans.items() if text in operands and span[0] < span[1]}
     needed = [span for text, span in spans.items() if text in kept or text not in operands]
-    if not kept or len(totals) + _most_at_once(needed) > REGISTERS:
+    if not kept or len(totals) + _most_at_once(needed) > registers.count:
         return []
     scope.needs.definitions[IN_REGISTER] = None
     names = _names(kept)
     lines = [list[str]() for _ in sums]
-    lines[0] += ["{", f"{vector} {', '.join(sorted(set(names.values()), key=NAMES.index))};"]
+    lines[0] += ["{", f"{kind} {', '.join(sorted(set(names.values()), key=NAMES.index))};"]
     for text, (first, _) in kept.items():
-        lines[first] += [f"{names[text]} = {text};", f"in_register({names[text]});"]
+        lines[first] += [f"{names[text]} = {text};", f"{registers.macro}({names[text]});"]
     here = [
         {text: names[text] for text, (first, last) in kept.items() if first <= k <= last}
         for k in range(len(sums))
