@@ -287,6 +287,45 @@ def test_what_a_value_is_made_of_may_be_written_elsewhere(between: str, statemen
         np.testing.assert_array_equal(values, expected[array])
 
 
+INSIDE = """
+void kernel(int n, unsigned x[n][n], unsigned y[n][n], unsigned char c[n]) {
+  for (int i = 1; i < n; i++) {
+    %s
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "statements"),
+    [
+        ("unsigned t = x[i][0]; for (int j = 0; j < n; j++) y[i][j] += t * j;", 1),
+        ("unsigned t = c[i]; for (int j = 0; j < n; j++) y[i][j] += t * j;", 1),
+        ("unsigned t = x[i][0] * 3; for (int j = 0; j < n; j++) y[i][j] += t * j;", 2),
+        ("unsigned t = x[i][i - 1]; for (int j = i; j < n; j++) x[i][j] -= t * x[i - 1][j];", 1),
+        ("unsigned t = x[i][i]; for (int j = i; j < n; j++) x[i][j] -= t * x[i - 1][j];", 2),
+        ("unsigned t = x[i][0]; for (int j = 0; j < n; j++) { y[i][j] += t; x[i][0] = y[i][j] * 5; }", 3),
+        ("unsigned t = x[i][0]; x[i][0] = 7; for (int j = 0; j < n; j++) y[i][j] += t;", 3),
+        ("unsigned t = x[i][0]; for (int j = 0; j < n; j++) y[i][j] += t; x[i][0] = y[i][1];", 2),
+        ("x[i][0] += 2; unsigned t = x[i][0]; for (int j = 0; j < n; j++) y[i][j] += t;", 2),
+        ("unsigned t = x[i][c[i]]; for (int j = 0; j < n; j++) y[i][j] += t; c[i] += 1;", 3),
+        ("unsigned t = x[i][0]; for (int j = 0; j < n; j++) { t += x[i][j]; y[i][j] += t; }", 3),
+        ("unsigned t = x[i][0]; if (t > 2) for (int j = 0; j < n; j++) y[i][j] += t;", 1),
+    ],
+)
+def test_copies_are_read_by_loops_inside(body: str, statements: int) -> None:
+    source = INSIDE % body
+    assert len(substituted(joined(read(source))).statements) == statements
+    numbers = np.random.default_rng(statements)
+    arrays = {name: numbers.integers(0, 9, (5, 5), np.uint32) for name in "xy"}
+    arrays["c"] = np.array([3, 0, 2, 2, 4], np.uint8)
+    expected = call(source, "kernel", {"n": 5, **arrays})
+    program = transformed(source)
+    given = {b.name: arrays[b.name] for b in program.buffers if b.name in arrays}
+    for array, values in {**arrays, **evaluate_host(program, {"n": 5}, given)}.items():
+        np.testing.assert_array_equal(values, expected[array])
+
+
 OVERWRITTEN = """
 void kernel(int n, unsigned x[n][n], unsigned y[n][n]) {
   unsigned kept = 5;

@@ -3,7 +3,8 @@
 Before: ``d = u[i][j] - u[i][j - 1]; s += d * d;``. After: ``s += (u[i][j] - u[i][j - 1]) * (...)``, and
 there is no ``d``: without it an array of its values, for all iterations, would be written and read again.
 
-The value must be cheap where several statements use it, and nothing it reads is written in between.
+The value must be cheap where several statements use it, and nothing it reads is written in between. A mere
+copy is also used in loops inside the iteration: ``x = a[i][k]; for (j ...) c[i][j] += x * b[k][j];``.
 
 A value that the same iteration overwrites is substituted as well, as if it had a name of its own: after
 ``best = a; if (b > best) best = b;`` there is ``best = b > a ? b : a``.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from math import inf
 
 import islpy as isl
 
@@ -161,7 +163,7 @@ def _without_value_of(
     ):
         return scop
     value = _as_stored(giving.value, array)
-    made = {s.name: _with_value(s, replace(giving, value=value)) for s in users}
+    made = {s.name: _with_value(s, _lifted(replace(giving, value=value), s)) for s in users}
     statements = tuple(made.get(s.name, s) for s in scop.statements)
     return without(replace(scop, statements=statements), {giving.name})
 
@@ -181,11 +183,28 @@ def _is_value(giving: ScopStatement) -> bool:
     )
 
 
+def _is_copy(giving: ScopStatement) -> bool:
+    """Whether a value is an element as it is, or an integer in another type, at a place that is no data."""
+    match giving.value:
+        case Read():
+            is_alike = True
+        case Convert(type=kind, operand=Read() as read):
+            is_alike = not kind.is_float and not read.type.is_float
+        case _:
+            is_alike = False
+    return is_alike and not any(read.computed for read in giving.reads)
+
+
 def _is_unchanged(
     giving: ScopStatement, user: ScopStatement, scop: Scop, entries: dict[str, Entries]
 ) -> bool:
-    """Whether what a value is made of is, in each iteration, not written before ``user`` reads the value."""
+    """Whether what a value is made of is, in each iteration, not written before ``user`` reads the value.
+
+    A loop inside the iteration reads it again after all that stands in that loop.
+    """
     first, last = _order(entries[giving.name]), _order(entries[user.name])
+    if len(user.iterators) > len(giving.iterators):  # it runs until that loop ends
+        last = (*last[: _depth(entries[giving.name]) + 1], inf)
     between = [s for s in scop.statements if s is not giving and first < _order(entries[s.name]) < last]
     return not any(
         write.target.array == read.array and not _are_apart(giving, read, write, entries)
@@ -200,10 +219,42 @@ def _are_apart(
     """Whether a statement writes, in each iteration, another element than the one that is read in it."""
     if read.computed or write.target.computed:
         return False
-    same_loops = _shares_all_loops(entries[giving.name], entries[write.name])
-    if not same_loops or len(giving.iterators) != len(write.iterators):
+    if not _is_in_loops_of(entries[giving.name], entries[write.name]):
         return False
-    return read.relation.is_disjoint(write.target.relation.set_tuple_name(_DIM.in_, giving.name))
+    return _lifted_access(read, giving, write).is_disjoint(write.target.relation)
+
+
+def _lifted(giving: ScopStatement, user: ScopStatement) -> ScopStatement:
+    """Return a statement as if it stood in the loops of one inside: it gives there what it gives outside."""
+    if len(user.iterators) == len(giving.iterators):
+        return giving
+    outwards = _outwards(giving, user)
+    domain = giving.domain.apply(outwards.reverse()).set_tuple_name(giving.name)
+
+    def lifted(access: ScopAccess) -> ScopAccess:
+        relation = _lifted_access(access, giving, user).set_tuple_name(_DIM.in_, giving.name)
+        return replace(access, relation=relation)
+
+    return replace(
+        giving,
+        domain=domain,
+        iterators=user.iterators,
+        loops=user.loops,
+        target=lifted(giving.target),
+        reads=tuple(map(lifted, giving.reads)),
+    )
+
+
+def _lifted_access(access: ScopAccess, giving: ScopStatement, inside: ScopStatement) -> isl.Map:
+    """Return what a statement accesses in the iterations around those of another one, by these."""
+    return _outwards(giving, inside).apply_range(access.relation)
+
+
+def _outwards(giving: ScopStatement, inside: ScopStatement) -> isl.Map:
+    """Return the iteration of a statement for each of another one in loops inside."""
+    depth, all_ = len(giving.iterators), len(inside.iterators)
+    whole = isl.Map.identity(inside.domain.get_space().map_from_set())
+    return whole.project_out(_DIM.out, depth, all_ - depth).set_tuple_name(_DIM.out, giving.name)
 
 
 def _count(statement: ScopStatement, array: str) -> int:
@@ -230,26 +281,38 @@ def _is_given(giving: ScopStatement, user: ScopStatement, entries: dict[str, Ent
     The other one is the only one that writes the array, else ``user`` would be among those that write it.
     """
     a, b = entries[giving.name], entries[user.name]
-    if user.target.array == giving.target.array or not _shares_all_loops(a, b) or _order(a) >= _order(b):
+    if user.target.array == giving.target.array or not _is_in_loops_of(a, b) or _order(a) >= _order(b):
         return False
-    target = giving.target.relation.set_tuple_name(_DIM.in_, user.name)
+    if len(user.iterators) > len(giving.iterators) and not _is_copy(giving):
+        return False
+    lifted = _lifted(giving, user)
+    target = lifted.target.relation.set_tuple_name(_DIM.in_, user.name)
     reads = [read for read in user.reads if read.array == giving.target.array]
     return all(
         not read.computed
         and read.relation.is_equal(target.intersect_domain(read.relation.domain()))
-        and read.relation.domain().is_subset(giving.domain.set_tuple_name(user.name))
+        and read.relation.domain().is_subset(lifted.domain.set_tuple_name(user.name))
         for read in reads
     )
+
+
+def _is_in_loops_of(a: Entries, b: Entries) -> bool:
+    """Whether the second statement stands in the same loops as the first one, or in loops inside these."""
+    return a[: _depth(a)] == b[: _depth(a)] and b.count(None) >= a.count(None)
+
+
+def _depth(entries: Entries) -> int:
+    """Return where in its schedule a statement's place in its innermost loop stands."""
+    return 1 + max((k for k, entry in enumerate(entries) if entry is None), default=-1)
 
 
 def _shares_all_loops(a: Entries, b: Entries) -> bool:
     """Whether two statements stand in the same loops, one of them after the other in the innermost."""
     loops = [[k for k, entry in enumerate(entries) if entry is None] for entries in (a, b)]
-    last = max(loops[0], default=-1)
-    return loops[0] == loops[1] and a[: last + 1] == b[: last + 1]
+    return loops[0] == loops[1] and a[: _depth(a)] == b[: _depth(a)]
 
 
-def _order(entries: Entries) -> tuple[int, ...]:
+def _order(entries: Entries) -> tuple[float, ...]:
     return tuple(-1 if entry is None else entry for entry in entries)
 
 
