@@ -17,6 +17,7 @@ from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, R
 from polyloom.ir.naming import Names
 from polyloom.ir.node_names import with_unique_names
 from polyloom.ir.rounding.library_functions import library_functions
+from polyloom.ir.transform.reroll_sums import rerolled_sums
 from polyloom.ir.verification.passes import after_pass, at_the_end, is_on
 from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.polyhedra.effort import TooHardError, at_most
@@ -220,6 +221,8 @@ def _parallel(
         found = _transformed(scop, mode, strict, in_blocks=in_blocks, wavefronts=wavefronts, tiled=tiled)
     check_written(scop, found.program)
     program = after_pass(f"the filling of holes of `{scop.name}`", with_filled_holes(found.program))
+    if not strict:
+        program = after_pass(f"the rerolling of sums of `{scop.name}`", rerolled_sums(program))
     return replace(found, program=with_unique_names(program))
 
 
