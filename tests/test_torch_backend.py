@@ -191,3 +191,52 @@ def test_integers_beside_floats_in_one_loop() -> None:
     x = torch.randn(4, 6, requires_grad=True)
     for have, want in zip(compiled(powers)(x), powers(x), strict=True):
         torch.testing.assert_close(have, want)
+
+
+def test_graphs_are_kept_for_later_processes(tmp_path: Any, monkeypatch: Any) -> None:
+    kept = pytest.importorskip("polyloom.function.kept_graphs")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kept, "WORTH_SECONDS", 0)
+    module, x = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softmax(-1)), torch.randn(2, 5)
+    want = module(x)
+    torch.testing.assert_close(compiled(module)(x), want)
+    (file,) = tmp_path.glob("**/*.graph")
+
+    def called(module: Any) -> tuple[Any, int]:
+        torch._dynamo.reset()
+        made = []
+
+        def importing(graph: Any) -> Any:
+            made.append(graph)
+            return whole(graph)
+
+        whole = backend.import_graph
+        with monkeypatch.context() as patched:
+            patched.setattr(backend, "import_graph", importing)
+            return compiled(module)(x), len(made)
+
+    found, made = called(module)
+    torch.testing.assert_close(found, want)
+    assert not made
+    other = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softmax(-1))
+    found, made = called(other)
+    torch.testing.assert_close(found, other(x))
+    assert not made
+    for others in (torch.nn.LogSoftmax(-1), torch.nn.Softmax(0)):
+        found, made = called(torch.nn.Sequential(module[0], others))
+        torch.testing.assert_close(found, others(module[0](x)))
+        assert made == 1
+    file.write_bytes(file.read_bytes()[:-200])
+    found, made = called(module)
+    torch.testing.assert_close(found, want)
+    assert made == 1
+
+
+def test_constants_of_graphs_are_part_of_what_they_are_kept_under(tmp_path: Any, monkeypatch: Any) -> None:
+    kept = pytest.importorskip("polyloom.function.kept_graphs")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kept, "WORTH_SECONDS", 0)
+    for numbers in ([2.0, 1.0], [3.0, 1.0]):
+        torch._dynamo.reset()
+        call = compiled(lambda x, numbers=numbers: x * torch.tensor(numbers))
+        torch.testing.assert_close(call(torch.ones(2)), torch.tensor(numbers))

@@ -9,6 +9,7 @@ Options, ``torch.compile(..., options={...})``: ``device`` and ``threads`` as of
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,11 +23,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from polyloom.device_pipeline import open_model
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.frontends.torch import import_traced
+from polyloom.frontends.torch import graph_of_traced, import_graph
 from polyloom.frontends.torch.table import OPERATIONS
 from polyloom.frontends.torch.traced import Result, array_of, element_of
+from polyloom.function.kept_graphs import graph_place, keep_graph, kept_graph
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.native.device import NativeDevice, choose
+from polyloom.mdh.native.device import NativeDevice, choose, opened
 from polyloom.mdh.native.team import borrow_threads, team_library
 from polyloom.polyhedra.effort import limited
 
@@ -125,10 +127,20 @@ class _Program:
 
     @limited("the graph")
     def __init__(self, module: Any, arguments: Arguments, options: Mapping[str, Any]) -> None:
-        model, self.results = import_traced(module, [_form(argument) for argument in arguments])
+        self._begin = time.perf_counter()
+        graph, self.results = graph_of_traced(module, [_form(argument) for argument in arguments], "graph")
         device = choose(options.get("device"), threads=options.get("threads"))
-        self.ends = model.ends
-        self.compiled: CompiledProgram = open_model(model, device)
+        processor = opened(device)
+        self._place = graph_place(graph, processor) if isinstance(processor, NativeDevice) else None
+        kept = None
+        if self._place is not None and isinstance(processor, NativeDevice):
+            kept = kept_graph(self._place, processor, lambda: open_model(import_graph(graph), device))
+        if kept is None:
+            model = import_graph(graph)
+            kept = open_model(model, device), model.ends
+        else:
+            self._place = None
+        self.compiled, self.ends = kept
         _share_threads(self.compiled)
         names = [n.name for n in module.graph.nodes if n.op == "placeholder"]
         used = {*self.ends.names.values(), *self.ends.arguments}
@@ -138,6 +150,9 @@ class _Program:
     def __call__(self, arguments: Arguments) -> Sequence[Any]:
         arrays = {name: self._array(k, arguments[k]) for k, name in self.places}
         results = self.compiled.results(**self.ends.inputs(arrays))
+        if self._place is not None:
+            place, self._place = self._place, None
+            keep_graph(place, self.compiled, self.ends, time.perf_counter() - self._begin)
         found = self.ends.outputs({name: np.asarray(array) for name, array in results.items()})
         given: dict[str, Any] = {name: torch.from_numpy(array) for name, array in found.items()}
         return [None if result is None else _result(given[result.name], result) for result in self.results]

@@ -114,7 +114,7 @@ class Place:
                 [str(path.absolute()), _digest(data)] for path, data in zip(beside, held[1:], strict=True)
             ]
             manifest, members = contents(saved, None)
-            _make_room(self.path.parent)
+            make_room(self.path.parent)
             write_container(self.path, {**manifest, "kept": {"beside": named, "weights": places}}, members)
 
 
@@ -193,16 +193,18 @@ def place_of(
             front.name,
             "" if isinstance(given, bytes) else path_of(given).name,
             json.dumps(reading_document(reading), sort_keys=True),
-            _version(),
-            json.dumps(processor.model.json(), sort_keys=True),
-            *build.identity(processor.compiler),
-            *build.FLAGS,
-            _tuned(database),
+            *surroundings(processor, database),
         ]
     except (PolyloomError, OSError, MemoryError):
         return None
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:40]
     return Place(folder / f"{key}.function", given, reading, processor, source), content
+
+
+def surroundings(processor: NativeDevice, database: Path | None) -> list[str]:
+    """Return what functions depend on beside their model. Errors: OSError; ``database-...``."""
+    model = json.dumps(processor.model.json(), sort_keys=True)
+    return [_version(), model, *build.identity(processor.compiler), *build.FLAGS, _tuned(database)]
 
 
 def _bytes(given: Given) -> bytes:
@@ -266,7 +268,7 @@ def _found(places: Mapping[str, Any], held: Sequence[bytes]) -> dict[str, NDArra
     return found
 
 
-def _make_room(folder: Path) -> None:
+def make_room(folder: Path) -> None:
     """Remove what nobody has used for long, and more where all is too large."""
     about = sorted(((p.stat().st_mtime, p.stat().st_size, p) for p in folder.iterdir()), reverse=True)
     size = 0

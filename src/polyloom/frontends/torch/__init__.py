@@ -13,6 +13,7 @@ from typing import Any
 from polyloom.files import read_regular
 from polyloom.frontends.graph.imported import Imported
 from polyloom.frontends.graph.lowering import Sizes, lower
+from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.torch.in_memory import archive_of
 from polyloom.frontends.torch.read import graph_of_bytes
 from polyloom.frontends.torch.table import OPERATIONS, find_operation
@@ -63,7 +64,12 @@ def import_traced(
     Errors: ``Unsupported`` with every node that has no affine form.
     """
     graph, results = graph_of_traced(module, shapes, name)
-    return lower(graph, find_operation), results
+    return import_graph(graph), results
 
 
-__all__ = ["import_program", "import_torch", "import_traced"]
+def import_graph(graph: Graph) -> Imported:
+    """Return a graph that was traced as a tensor program. Errors: as above."""
+    return lower(graph, find_operation)
+
+
+__all__ = ["graph_of_traced", "import_graph", "import_program", "import_torch", "import_traced"]
