@@ -132,7 +132,7 @@ FLOORS = {
         ("syntax",),
     ),
     "function": (
-        ("loading",),
+        ("kept_graphs", "loading"),
         ("kept", "open_sizes"),
         ("saved",),
         ("functions",),
