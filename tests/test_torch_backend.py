@@ -195,12 +195,12 @@ def test_integers_beside_floats_in_one_loop() -> None:
 
 def test_graphs_are_kept_for_later_processes(tmp_path: Any, monkeypatch: Any) -> None:
     kept = pytest.importorskip("polyloom.function.kept_graphs")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kept, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(kept, "WORTH_SECONDS", 0)
     module, x = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softmax(-1)), torch.randn(2, 5)
     want = module(x)
     torch.testing.assert_close(compiled(module)(x), want)
-    (file,) = tmp_path.glob("**/*.graph")
+    (file,) = (tmp_path / "graphs").iterdir()
 
     def called(module: Any) -> tuple[Any, int]:
         torch._dynamo.reset()
@@ -234,9 +234,21 @@ def test_graphs_are_kept_for_later_processes(tmp_path: Any, monkeypatch: Any) ->
 
 def test_constants_of_graphs_are_part_of_what_they_are_kept_under(tmp_path: Any, monkeypatch: Any) -> None:
     kept = pytest.importorskip("polyloom.function.kept_graphs")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kept, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(kept, "WORTH_SECONDS", 0)
     for numbers in ([2.0, 1.0], [3.0, 1.0]):
         torch._dynamo.reset()
         call = compiled(lambda x, numbers=numbers: x * torch.tensor(numbers))
         torch.testing.assert_close(call(torch.ones(2)), torch.tensor(numbers))
+
+
+@pytest.mark.filterwarnings("ignore:a graph runs as PyTorch")
+def test_rules_of_pytorch_that_give_other_numbers_are_left_out() -> None:
+    x, labels = torch.randn(2, 4, requires_grad=True), torch.tensor([[3, 0, -1, 1], [1, -1, 0, 2]])
+
+    def loss(x: Any) -> Any:
+        return torch.nn.functional.multilabel_margin_loss(x, labels)
+
+    found, want = compiled(loss)(x), loss(x)
+    torch.testing.assert_close(found, want)
+    torch.testing.assert_close(torch.autograd.grad(found, x), torch.autograd.grad(want, x))
