@@ -32,7 +32,7 @@ from polyloom.mdh.tree.nodes import (
     Totals,
     counted,
 )
-from polyloom.mdh.tree.rewrite import renamed_array, substituted
+from polyloom.mdh.tree.rewrite import renamed_array, rewritten, substituted
 from polyloom.polyhedra.loops.tree import Name, Number, sum_of
 
 F32, F64 = ElementType.FLOAT32, ElementType.FLOAT64
@@ -229,6 +229,33 @@ def test_what_is_added_to_totals_behind_many_loops_takes_no_register_of_them(
     loop = _innermost(replace(function, body=(images,)), tmp_path, lanes)
     assert loop.count("vfmadd") == rows * vectors
     assert not re.search(ON_STACK, loop), loop
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instructions of x86")
+def test_rows_that_all_lanes_read_have_one_pointer(tmp_path: Path) -> None:
+    """The reduction goes along rows of ``A``, more of them than the processor has general registers."""
+    turned = product([(20, 1, 16)], points=4)
+    across = rewritten(
+        turned.body, lambda s: (replace(s, value=_turned(s.value)),) if isinstance(s, Store) else (s,)
+    )
+    shape = Number(ROWS), Number(POINTS)
+    parameters = tuple(replace(p, shape=shape) if p.name == "A" else p for p in turned.parameters)
+    function = replace(turned, body=across, parameters=parameters)
+    text = c_source(function)
+    assert "const float *row_0 = &A[i][k];" in text
+    assert f"splat_float32x16(row_0[{19 * POINTS + 3}])" in text
+    loop = _innermost(function, tmp_path, 16)
+    assert loop.count("vfmadd") == 4 * 20
+    assert len(re.findall(r"movq\s+-?\d*\(%r[sb]p\)", loop)) < 4, loop
+    rng = np.random.default_rng(3)
+    shapes = {"A": (ROWS, POINTS), "x": (POINTS, COLUMNS), "y": (1, ROWS, COLUMNS)}
+    assert_same(function, {n: rng.integers(-9, 9, s).astype(np.float32) for n, s in shapes.items()})
+
+
+def _turned(value: Compute) -> Compute:
+    """Return a value that reads ``A[i][k]`` where it read ``A[k][i]``."""
+    turned = (Load("A", load.subscripts[::-1]) if load.array == "A" else load for load in value.loads)
+    return replace(value, loads=tuple(turned))
 
 
 def test_a_load_that_several_sums_have_is_printed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ from polyloom.mdh.print.helpers import definitions
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.needs import Needs, all_needs
 from polyloom.mdh.print.team import PART, TEAM, WORK
-from polyloom.mdh.print.vectors.kept_vectors import IN_REGISTER, NAMES
+from polyloom.mdh.print.vectors.kept_vectors import IN_REGISTER, NAMES, ROWS
 from polyloom.mdh.print.work import point_lines, share_lines, work_lines
 from polyloom.mdh.tree.nodes import (
     Array,
@@ -276,7 +276,7 @@ def c_source(function: Function) -> str:
 def c_text(function: Function, *, shares: bool = False, reader: Reader | None = None) -> CText:
     """Return a function in C, part by part; ``shares``: parts that differ in names alone are one function."""
     name = c_names([function.name], ())[function.name]
-    taken = (*_TAKEN, *NAMES, *_COUNTS, name, *(f"{function.name}_{k}" for k in range(1000)))
+    taken = (*_TAKEN, *NAMES, *ROWS, *_COUNTS, name, *(f"{function.name}_{k}" for k in range(1000)))
     names = c_names(_all_names(function), taken)
     language = QUICK_C if function.contracted else C
     scope = Scope(names, dialect=language.noting())

@@ -50,6 +50,8 @@ class VectorLoop:
     """Values that are in registers: their names, by the texts of the loads of them."""
     turned: Mapping[Load, str] = field(default_factory=dict)
     """The same of blocks that were loaded before, by the loads."""
+    rows: Mapping[Load, str] = field(default_factory=dict)
+    """Elements that all lanes read by a pointer: their texts, by the loads."""
     texts: dict[tuple[str, Load], str] = field(default_factory=dict)
     """What loads of sums over these lanes, in the same block, were printed as."""
 
@@ -197,7 +199,8 @@ class VectorLoop:
         if variable.lanes == self.width and self._is_whole(load.subscripts):
             return self.scope.vector(variable, load.subscripts)
         if not self._differs(load):
-            return self._everywhere(Text(self.scope.load(load)), variable.type)
+            text = self.rows[load] if load in self.rows else self.scope.load(load)
+            return self._everywhere(Text(text), variable.type)
         step = None if variable.lanes or variable.held else self._step(variable, load.subscripts)
         family = self._family(variable, step, "load", "gather")
         if family is None:

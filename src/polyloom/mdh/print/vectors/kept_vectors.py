@@ -12,6 +12,13 @@ gcc moves what does not change out of loops, and what is loaded twice into a reg
 that sums take: then a sum is on the stack in the innermost loop, which takes twice as long. It is told not to
 in files with such sums, and that memory may be another behind each step of them: else what is added to all
 totals behind the sums (a bias, the terms of a normalisation) was loaded in front of the loops around them.
+
+Elements that all lanes read at fixed distances from each other have one pointer. Else gcc has a pointer
+for each row of such a tile, more than there are registers, and loads them in each step:
+
+    a = a + splat(x[i][k]) * kept_0;            row_0 = &x[i][k];
+    b = b + splat(x[i + 1][k]) * kept_0;   ->   a = a + splat(row_0[0]) * kept_0;
+                                                b = b + splat(row_0[240]) * kept_0;
 """
 
 from __future__ import annotations
@@ -23,9 +30,9 @@ from itertools import groupby
 from polyloom.mdh.print.c_scope import Scope
 from polyloom.mdh.print.dialect import value_bytes
 from polyloom.mdh.print.vectors.c_vectors import VectorLoop
-from polyloom.mdh.tree.nodes import Code, For, Kind, Load, Statement, Store
+from polyloom.mdh.tree.nodes import Code, Compute, For, Kind, Load, Statement, Store
 from polyloom.mdh.tree.rewrite import loads_of
-from polyloom.polyhedra.loops.tree import Number
+from polyloom.polyhedra.loops.tree import IntExpression, Number, linear_terms, names_in
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,9 @@ REGISTERS = {64: _WIDE, 32: _NARROW, 16: _NARROW}
 """Those of AVX-512 and AVX, whose instructions take operands from memory, by the bytes of a vector."""
 
 NAMES = tuple(f"kept_{k}" for k in range(_WIDE.count))
+
+ROWS = tuple(f"row_{k}" for k in range(_WIDE.count))
+"""Names of pointers."""
 
 IN_REGISTER = """\
 #if defined(__AVX512F__)
@@ -125,13 +135,14 @@ _Span = tuple[int, int]
 def _kept(sums: Sequence[For], vector: _Vector, scope: Scope) -> list[Kept]:
     """Return what each sum finds in registers; nothing where it is left to the compiler."""
     kind, registers = vector
+    rows = _rows(sums, scope)
     spans, operands, totals = dict[str, _Span](), set[str](), set[object]()
     texts = dict[tuple[str, Load], str]()
     for k, loop in enumerate(sums):
         (store,), width = loop.body, loop.end
         assert isinstance(store, Store) and isinstance(width, Number)
         totals.add((store.array, store.subscripts[:-1]))
-        vectors = VectorLoop(loop.iterator, width.value, scope, texts=texts)
+        vectors = VectorLoop(loop.iterator, width.value, scope, texts=texts, rows=rows.texts)
         for text, is_operand in vectors.from_memory(store.value):
             spans[text] = spans.get(text, (k, k))[0], k
             operands |= {text} if is_operand else set()
@@ -142,7 +153,7 @@ def _kept(sums: Sequence[For], vector: _Vector, scope: Scope) -> list[Kept]:
     scope.needs.definitions[IN_REGISTER] = None
     names = _names(kept)
     lines = [list[str]() for _ in sums]
-    lines[0] += ["{", f"{kind} {', '.join(sorted(set(names.values()), key=NAMES.index))};"]
+    lines[0] += ["{", *rows.before, f"{kind} {', '.join(sorted(set(names.values()), key=NAMES.index))};"]
     for text, (first, _) in kept.items():
         lines[first] += [f"{names[text]} = {text};", f"{registers.macro}({names[text]});"]
     here = [
@@ -151,6 +162,50 @@ def _kept(sums: Sequence[For], vector: _Vector, scope: Scope) -> list[Kept]:
     ]
     found = [Kept(before, known, texts) for before, known in zip(lines, here, strict=True)]
     return [*found[:-1], replace(found[-1], after=["loaded_later();", "}"])]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Pointers to elements that all lanes read: lines that declare them; ``texts``: of the loads by them."""
+
+    before: list[str]
+    texts: dict[Load, str]
+
+
+def _rows(sums: Sequence[For], scope: Scope) -> _Rows:
+    """Return pointers to what several sums read at fixed distances."""
+    groups = dict[object, dict[Load, int]]()
+    for loop in sums:
+        for load in (load for store in loop.body for load in loads_of(store)):
+            place = _place(load, loop.iterator, scope)
+            if place is not None:
+                groups.setdefault((load.array, place[0]), {})[load] = place[1]
+    found = _Rows([], {})
+    several = (group for group in groups.values() if len(group) > 1)
+    for name, group in zip(ROWS, several, strict=False):
+        first, start = next(iter(group.items()))
+        element = scope.variable(first.array).element(scope.dialect)
+        found.before.append(f"const {element} *{name} = &{scope.place(first.array, first.subscripts)};")
+        found.texts.update({load: f"{name}[{at - start}]" for load, at in group.items()})
+    return found
+
+
+_Terms = frozenset[tuple[int, IntExpression]]
+
+
+def _place(load: Load, lane: str, scope: Scope) -> tuple[_Terms, int] | None:
+    """Return where an element is that all lanes read: terms and a number; None where that is not known."""
+    variable, place = scope.variables[load.array], list[tuple[int, IntExpression]]()
+    if variable.held or variable.lanes or variable.flat or variable.is_half or not load.subscripts:
+        return None
+    distance = 1
+    for subscript, extent in zip(reversed(load.subscripts), reversed(variable.shape), strict=True):
+        if isinstance(subscript, Compute) or lane in names_in(subscript) or not distance:
+            return None
+        place.append((distance, subscript))
+        distance *= extent.value if isinstance(extent, Number) else 0
+    terms, number = linear_terms(place)
+    return frozenset(terms), number
 
 
 def _names(spans: Mapping[str, _Span]) -> dict[str, str]:
