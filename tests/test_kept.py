@@ -16,8 +16,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import polyloom
+from polyloom.frontends.graph.model import Graph, Node
 from polyloom.function import kept
 from polyloom.function.container import Container
+from polyloom.function.kept_graphs import graph_place
+from polyloom.mdh.native.device import NativeDevice, choose, opened
 
 WEIGHTS = np.random.default_rng(0).integers(-4, 5, (64, 48)).astype(np.float32)
 ROWS = np.random.default_rng(1).integers(-4, 5, (3, 64)).astype(np.float32)
@@ -201,3 +204,33 @@ def test_weights_that_begin_alike_are_told_apart() -> None:
     assert {name: at for name, (_, at, _, _) in places.items()} == {"a": 20003, "b": 40003, "c": 3}
     found = kept._found(places, [b"", content])
     assert all(np.array_equal(found[name], weights[name]) for name in "abc")
+
+
+LONG = np.zeros(2000)
+CHANGED = np.where(np.arange(2000) == 1000, 1.0, LONG)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (LONG, CHANGED),
+        (np.array([0.1]), np.array([np.nextafter(0.1, 1)])),
+        (Graph("g", (), (), (), {"w": LONG}), Graph("g", (), (), (), {"w": CHANGED})),
+        (("ab", "c"), ("a", "bc")),
+        (1, True),
+        (1, 1.0),
+    ],
+    ids=["in the middle", "last bit", "of a body", "texts", "truth", "float"],
+)
+def test_graphs_that_differ_in_any_bit_are_kept_apart(
+    one: Any, other: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("polyloom.function.kept_graphs.cache_folder", lambda: tmp_path)
+    processor = opened(choose(None))
+    assert isinstance(processor, NativeDevice)
+
+    def place(attribute: Any) -> Path | None:
+        node = Node("n", "op", ("x",), ("y",), {"a": attribute})
+        return graph_place(Graph("f", (node,), (), ()), processor)
+
+    assert place(one) == place(one) != place(other)

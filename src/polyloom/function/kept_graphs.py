@@ -7,15 +7,18 @@ code (``kept.surroundings``). One that is damaged is as none.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from polyloom.caches import cache_folder, is_writable
 from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.graph.imported import Ends
-from polyloom.frontends.graph.model import Graph
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.function.container import write_container
 from polyloom.function.kept import WORTH_SECONDS, make_room, surroundings
 from polyloom.function.saving import Saved, contents, opened, variant_of, variants_of
@@ -31,13 +34,32 @@ def graph_place(graph: Graph, processor: NativeDevice) -> Path | None:
     if not is_writable(folder):
         return None
     try:
-        words = [*surroundings(processor, None), repr(replace(graph, constants={}))]
+        words = surroundings(processor, None)
     except (PolyloomError, OSError):
         return None
-    key = hashlib.sha256("\0".join(words).encode())
-    for name, array in graph.constants.items():
-        key.update(f"\0{name} {array.dtype} {array.shape} ".encode() + array.tobytes())
+    key = hashlib.sha256()
+    for part in _parts((*words, graph)):
+        key.update(len(part).to_bytes(8, "little") + part)
     return folder / f"{key.hexdigest()[:40]}.graph"
+
+
+def _parts(value: Any) -> Iterator[bytes]:
+    """Yield all that a value is made of: arrays, also those inside of attributes, by each bit of them."""
+    yield type(value).__name__.encode()
+    if isinstance(value, np.ndarray):
+        yield f"{value.dtype} {value.shape}".encode()
+        yield value.tobytes()
+    elif isinstance(value, Graph | Node | GraphTensor):
+        for each in fields(value):
+            yield from _parts(getattr(value, each.name))
+    elif isinstance(value, Mapping):
+        yield from _parts(tuple(value.items()))
+    elif isinstance(value, tuple | list):
+        yield str(len(value)).encode()
+        for part in value:
+            yield from _parts(part)
+    else:
+        yield repr(value).encode()
 
 
 def kept_graph(
