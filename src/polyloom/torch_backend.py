@@ -9,9 +9,10 @@ Options, ``torch.compile(..., options={...})``: ``device`` and ``threads`` as of
 
 from __future__ import annotations
 
+import contextlib
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,23 @@ _WRONG_RULES = {"aten.multilabel_margin_loss_forward"}
 """Operations whose rules give other numbers than PyTorch itself: this one adds up labels after a -1, too."""
 
 
+@contextlib.contextmanager
+def _without_wrong_rules() -> Iterator[None]:
+    """Trace without rules that are wrong: PyTorch has some for its gradients, whatever table it is given."""
+    found = []
+    for name in _WRONG_RULES:
+        operation = getattr(torch.ops.aten, name.removeprefix("aten.")).default
+        found.append((operation, dict(operation.py_kernels)))
+        operation.py_kernels.pop(torch._C.DispatchKey.Autograd, None)
+        operation._dispatch_cache.clear()
+    try:
+        yield
+    finally:
+        for operation, kernels in found:
+            operation.py_kernels.update(kernels)
+            operation._dispatch_cache.clear()
+
+
 def polyloom(module: Any, examples: Arguments, *, options: Mapping[str, Any] | None = None) -> Any:
     """Compile a graph of ``torch.compile``; the entry point of ``backend="polyloom"``."""
     given = dict(options or {})
@@ -49,7 +67,10 @@ def polyloom(module: Any, examples: Arguments, *, options: Mapping[str, Any] | N
         return _boxed(Graph(graph, given))
 
     backend = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions())
-    with sdpa_kernel(SDPBackend.MATH):  # the gradient of fused attention is no composition of operations
+    with (
+        _without_wrong_rules(),
+        sdpa_kernel(SDPBackend.MATH),
+    ):  # the gradient of fused attention is no composition of operations
         return backend(module, examples)
 
 
