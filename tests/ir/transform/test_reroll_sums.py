@@ -27,6 +27,7 @@ KEPT = {
     "not alike": "for (int i = 0; i < n; i++) s[0] += x[2 * i] * 3 + x[2 * i + 1] * 5;",
     "half of them": "for (int i = 0; i < n; i++) s[0] += x[3 * i] + x[3 * i + 1];",
     "other distances": "for (int i = 0; i < n; i++) s[0] += x[2 * i] * y[i] + x[2 * i + 1] * y[i + 1];",
+    "another factor": "for (int i = 0; i < n; i++) s[0] += x[2 * i] * y[0] + x[2 * i + 1] * y[1];",
     "crosswise": "for (int i = 0; i < n; i++) s[0] += x[2 * i] * y[2 * i + 1] + x[2 * i + 1] * y[2 * i];",
     "the same again": "for (int i = 0; i < n; i++) s[0] += x[i] + x[i];",
     "of a product": "for (int i = 0; i < n; i++) s[0] *= x[2 * i] + x[2 * i + 1];",
