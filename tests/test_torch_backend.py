@@ -252,3 +252,16 @@ def test_rules_of_pytorch_that_give_other_numbers_are_left_out() -> None:
     found, want = compiled(loss)(x), loss(x)
     torch.testing.assert_close(found, want)
     torch.testing.assert_close(torch.autograd.grad(found, x), torch.autograd.grad(want, x))
+
+
+@pytest.mark.parametrize(("activation", "norm_first"), [("relu", False), ("gelu", True)])
+def test_an_encoder_layer_that_is_one_operation_runs_here(activation: str, norm_first: bool) -> None:
+    layer = torch.nn.TransformerEncoderLayer(
+        16, 2, 32, activation=activation, batch_first=True, norm_first=norm_first
+    ).eval()
+    for part in (layer.norm1, layer.norm2):
+        torch.nn.init.normal_(part.weight)
+    x = torch.randn(2, 5, 16)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.filterwarnings("error", message="a graph runs as PyTorch")
+        torch.testing.assert_close(compiled(layer)(x), layer(x))

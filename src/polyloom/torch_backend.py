@@ -79,8 +79,47 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     rules = dict(torch._decomp.core_aten_decompositions())
     for more in (torch._decomp.decomposition_table,):
         rules = {**more, **rules}
+    rules[torch.ops.aten._transformer_encoder_layer_fwd.default] = _encoder_layer
     whole = {*OPERATIONS, *_WHOLE, *_WRONG_RULES}
     return {op: rule for op, rule in rules.items() if ".".join(str(op).split(".")[:2]) not in whole}
+
+
+def _encoder_layer(
+    x: Any,
+    width: int,
+    heads: int,
+    inner: Any,
+    inner_bias: Any,
+    outer: Any,
+    outer_bias: Any,
+    is_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    *weights: Any,
+    mask: Any = None,
+    mask_type: Any = None,
+) -> Any:
+    """Return what the one operation of a ``TransformerEncoderLayer`` in ``eval()`` mode is made of."""
+    if mask is not None or len(weights) != 8:
+        return NotImplemented
+    first, second = ((width,), *weights[:2], eps), ((width,), *weights[2:4], eps)
+    linear, norm = torch.nn.functional.linear, torch.nn.functional.layer_norm
+
+    def attended(x: Any) -> Any:
+        parts = linear(x, inner, inner_bias).unflatten(-1, (3, heads, width // heads))
+        q, k, v = (parts.select(-3, n).transpose(1, 2) for n in range(3))
+        y = torch.softmax(q @ k.transpose(-1, -2) / (width // heads) ** 0.5, -1) @ v
+        return linear(y.transpose(1, 2).flatten(2), outer, outer_bias)
+
+    def fed(x: Any) -> Any:
+        y = linear(x, *weights[4:6])
+        return linear(torch.nn.functional.gelu(y) if is_gelu else torch.relu(y), *weights[6:8])
+
+    if norm_first:
+        x = x + attended(norm(x, *first))
+        return x + fed(norm(x, *second))
+    x = norm(x + attended(x), *first)
+    return norm(x + fed(x), *second)
 
 
 class Graph:
