@@ -25,10 +25,10 @@ from polyloom.mdh.explain.places import (
     subscripts,
     views_of,
 )
-from polyloom.mdh.native.device import choose
 from polyloom.mdh.tree.nodes import For, Kind, LetInteger
 from polyloom.scop.transform import host_program
 from polyloom.sources import LoadedHost, Reading, load_scops
+from processors import known_processor
 
 LOOPS = Path(__file__).parents[3] / "benchmarks/loops"
 GEMM = ("gemm", (("n", 100), ("m", 90), ("k", 70)))
@@ -42,7 +42,7 @@ def compiled(case: Case) -> tuple[Any, Any]:
     """Return a program for its sizes, and its tree, on two threads."""
     (scop,) = load_scops(LOOPS / f"{case[0]}.c", Reading())
     found = host_program(scop).program
-    program = open_program(LoadedHost(found, scop, ()), choose("native", threads=2))
+    program = open_program(LoadedHost(found, scop, ()), known_processor(2))
     return specialise(found, dict(case[1])), program.tree(dict(case[1]))
 
 
@@ -100,7 +100,7 @@ def test_tiles_across_time_move_with_time() -> None:
 
 
 def explained(case: Case) -> LoopExplanation:
-    return explain_loops(LOOPS / f"{case[0]}.c", Reading(), dict(case[1]), choose("native", threads=2))
+    return explain_loops(LOOPS / f"{case[0]}.c", Reading(), dict(case[1]), known_processor(2))
 
 
 def test_the_schedule_stands_beside_each_loop() -> None:
@@ -122,7 +122,7 @@ def test_of_joined_loops_nothing_is_said_that_is_not_so(tmp_path: Path) -> None:
       a[i][j] = 0.5 * a[i][j];
 #pragma endscop
 }""")
-    text = str(explain_loops(source, Reading(), {"n": 1500}, choose("native", threads=2)))
+    text = str(explain_loops(source, Reading(), {"n": 1500}, known_processor(2)))
     assert "S1: band (i, j); parallel" in text
     assert "of 0" not in text and "0 at once" not in text
 
@@ -138,7 +138,7 @@ def test_wavefronts_up_to_a_last_one_are_placed(tmp_path: Path) -> None:
 #pragma endscop
 }""")
     for threads in (2, 64):
-        text = str(explain_loops(source, Reading(), {"n": 90, "m": 80}, choose("native", threads=threads)))
+        text = str(explain_loops(source, Reading(), {"n": 90, "m": 80}, known_processor(threads)))
         assert "S1: " in text
 
 
@@ -156,7 +156,7 @@ def test_a_sum_over_blocks_is_where_its_rows_are_not_where_it_starts(tmp_path: P
     for (int j = 0; j < n; j++) y[j] += A[i][j] * u[i];
 #pragma endscop
 }""")
-    text = str(explain_loops(source, Reading(), {"n": 4000}, choose("native", threads=2)))
+    text = str(explain_loops(source, Reading(), {"n": 4000}, known_processor(2)))
     assert "S2, S3, S5: fused in blocks of" in text and "one point" not in text
     assert text.count("; in blocks of") + text.count("S3: in blocks of") >= 3
 

@@ -26,6 +26,7 @@ from polyloom.mdh.native import execution
 from polyloom.mdh.native.device import choose
 from polyloom.polyhedra.loops.tree import Loop, nodes_in
 from polyloom.scop.transform import host_program
+from processors import known_processor
 
 
 def text_of(rng: Random) -> str:
@@ -164,7 +165,7 @@ def test_only_what_caches_do_not_hold_is_tiled() -> None:
 
 def test_sweeps_too_small_to_be_shared_are_tiled_for_several_threads() -> None:
     """The first cache holds all. Trapezoids are low: in the second phase there are three for two threads."""
-    device = replace(choose("native", threads=2), caches=(1 << 20, 2 << 20, 16 << 20))
+    device = replace(known_processor(2), caches=(1 << 20, 2 << 20, 16 << 20))
     program = made(LINE, {"T": 1000, "n": 8_000, "m": 1})
     found: list[tuple[TimeCost, Shape]] = []
 
