@@ -76,7 +76,8 @@ class Frame:
     def _index(self, relation: isl.Map, k: int) -> Index | Expression:
         """Return one index of an access: affine where it is, else an expression with conditions.
 
-        Where the access is not used, and its element may not exist, the index is 0.
+        Where the access is not used, and its element may not exist, the index is 0; it goes on as it is where
+        it only takes values there that it takes elsewhere, too, or 0.
         """
         last = relation.dim(_DIM.out) - 1
         line = relation.project_out(_DIM.out, k + 1, last - k).project_out(_DIM.out, 0, k)
@@ -87,6 +88,8 @@ class Frame:
         pieces = function.gist(self.points).get_pieces()
         if not unused.is_empty():
             pieces = [*function.get_pieces(), (unused, zero)]
+            if len(pieces) == 2 and _goes_on(pieces[0][1], function.domain(), unused):
+                return _affine_index(pieces[0][1], self)
         pieces = [piece for piece in pieces if not piece[0].is_disjoint(self.points)]
         if len(pieces) <= 1:
             return _affine_index(pieces[0][1] if pieces else zero, self)
@@ -97,6 +100,13 @@ class Frame:
 
 def _local(points: isl.Set) -> isl.LocalSpace:
     return isl.LocalSpace.from_space(points.get_space())
+
+
+def _goes_on(aff: isl.Aff, used: isl.Set, unused: isl.Set) -> bool:
+    """Return whether a function has other values nowhere than where it is used, but for 0."""
+    line = isl.Map.from_aff(aff)
+    zero = isl.Map.from_aff(isl.Aff.zero_on_domain(aff.get_domain_local_space()))
+    return bool(unused.apply(line).is_subset(used.apply(line).union(unused.apply(zero))))
 
 
 def _affine_index(aff: isl.Aff, at: Frame) -> Index | Expression:
