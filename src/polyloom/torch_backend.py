@@ -29,7 +29,7 @@ from polyloom.frontends.torch.table import OPERATIONS
 from polyloom.frontends.torch.traced import Result, array_of, element_of
 from polyloom.function.kept_graphs import graph_place, keep_graph, kept_graph
 from polyloom.mdh.compiled import CompiledProgram
-from polyloom.mdh.native.device import NativeDevice, choose, opened
+from polyloom.mdh.native.device import NativeDevice, choose, native_device
 from polyloom.mdh.native.team import borrow_threads, team_library
 from polyloom.polyhedra.effort import limited
 
@@ -193,16 +193,14 @@ class _Program:
         self._begin = time.perf_counter()
         graph, self.results = graph_of_traced(module, [_form(argument) for argument in arguments], "graph")
         device = choose(options.get("device"), threads=options.get("threads"))
-        processor = opened(device)
-        self._place = graph_place(graph, processor) if isinstance(processor, NativeDevice) else None
-        kept = None
-        if self._place is not None and isinstance(processor, NativeDevice):
-            kept = kept_graph(self._place, processor, lambda: open_model(import_graph(graph), device))
+        processor = native_device(options.get("device"), options.get("threads"))
+        place, kept = None if processor is None else graph_place(graph, processor), None
+        if processor is not None and place is not None:
+            kept = kept_graph(place, processor, lambda: open_model(import_graph(graph), device))
+        self._place = place if kept is None else None
         if kept is None:
             model = import_graph(graph)
             kept = open_model(model, device), model.ends
-        else:
-            self._place = None
         self.compiled, self.ends = kept
         _share_threads(self.compiled)
         names = [n.name for n in module.graph.nodes if n.op == "placeholder"]

@@ -17,8 +17,7 @@ from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.torch.in_memory import archive_of
 from polyloom.frontends.torch.read import graph_of_bytes
 from polyloom.frontends.torch.table import OPERATIONS, find_operation
-from polyloom.frontends.torch.traced import Result, graph_of_traced
-from polyloom.ir.types import ElementType
+from polyloom.frontends.torch.traced import graph_of_traced
 
 _HELPS = (
     "save `program.run_decompositions()`: composed operations, and those that write into tensors (`add_`), "
@@ -54,22 +53,12 @@ def import_program(
     return lower(graph_of_bytes(data, name, f"the program `{name}`"), find_operation, sizes)
 
 
-def import_traced(
-    module: Any, shapes: Sequence[tuple[ElementType | None, tuple[int, ...]] | int], name: str = "graph"
-) -> tuple[Imported, list[Result | None]]:
-    """Return a traced graph of ATen's operations as a tensor program, and its results in order.
-
-    ``shapes``: of each placeholder its type and shape, or the number that it is; a result may be None.
+def import_graph(graph: Graph) -> Imported:
+    """Return a traced graph of ATen's operations as a tensor program.
 
     Errors: ``Unsupported`` with every node that has no affine form.
     """
-    graph, results = graph_of_traced(module, shapes, name)
-    return import_graph(graph), results
-
-
-def import_graph(graph: Graph) -> Imported:
-    """Return a graph that was traced as a tensor program. Errors: as above."""
     return lower(graph, find_operation)
 
 
-__all__ = ["graph_of_traced", "import_graph", "import_program", "import_torch", "import_traced"]
+__all__ = ["graph_of_traced", "import_graph", "import_program", "import_torch"]

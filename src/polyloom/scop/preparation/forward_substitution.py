@@ -308,8 +308,7 @@ def _depth(entries: Entries) -> int:
 
 def _shares_all_loops(a: Entries, b: Entries) -> bool:
     """Whether two statements stand in the same loops, one of them after the other in the innermost."""
-    loops = [[k for k, entry in enumerate(entries) if entry is None] for entries in (a, b)]
-    return loops[0] == loops[1] and a[: _depth(a)] == b[: _depth(a)]
+    return _is_in_loops_of(a, b) and a.count(None) == b.count(None)
 
 
 def _order(entries: Entries) -> tuple[float, ...]:
