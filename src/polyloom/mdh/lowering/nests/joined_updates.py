@@ -6,7 +6,12 @@
       count[label[j]] = count[label[j]] + 1
 
 An update waits for the one before where both have one element; those of another array fill that time, and
-the data that choose are loaded once.
+the data that choose are loaded once. Sums into one array may change places, but for ``--fp strict``:
+
+    for p from 0 to n:                                for p from 0 to n:
+      rho[at[p]] = rho[at[p]] + x[p]           ->       rho[at[p]] = rho[at[p]] + x[p]
+    for q from 0 to n:                                  rho[at[p] + 1] = rho[at[p] + 1] + y[p]
+      rho[at[q] + 1] = rho[at[q] + 1] + y[q]
 
 Source: Allen, Kennedy, Optimizing Compilers for Modern Architectures, 2001, Sec. 8.2 (fusion for reuse).
 """
@@ -16,8 +21,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from polyloom.mdh.tree.nodes import Code, Compute, For, Function, Kind, Statement, Store
-from polyloom.mdh.tree.rewrite import arrays_used, integers_used, substituted, walk, with_blocks
+from polyloom.ir.expressions import Binary, BinaryOp, Read
+from polyloom.ir.rebuild import read_positions
+from polyloom.ir.scalar_functions.function import BinaryFunction
+from polyloom.mdh.tree.nodes import Code, Compute, For, Function, Kind, Load, Statement, Store
+from polyloom.mdh.tree.rewrite import arrays_used, integers_used, loads_of, substituted, walk, with_blocks
 from polyloom.polyhedra.loops.tree import Name, replace_name
 
 
@@ -25,19 +33,24 @@ def joined_updates(function: Function) -> Function:
     """Return a function in which neighbouring loops of updates at data are one.
 
     Keeps true: each instance once, and the order of those that touch one element: what a loop stores, the
-    other one does not touch.
+    other one does not touch, or both only combine something into it by the same operator.
     """
     apart = {p.name for p in function.parameters if p.alone}
     views = {r.name: r.parameter for r in function.reshaped}
-    return replace(function, body=_Joining(frozenset(apart), views).code(function.body))
+    joining = _Joining(frozenset(apart), views, reorders=function.contracted)
+    return replace(function, body=joining.code(function.body))
 
 
 @dataclass(frozen=True)
 class _Joining:
-    """``apart``: parameters of which no other has elements; ``views``: whose elements other names have."""
+    """``apart``: parameters of which no other has elements; ``views``: whose elements other names have.
+
+    ``reorders``: sums and products of floats may be computed in any order.
+    """
 
     apart: frozenset[str]
     views: Mapping[str, str]
+    reorders: bool
 
     def code(self, code: Code) -> Code:
         found: list[Statement] = []
@@ -61,10 +74,23 @@ class _Joining:
         stored = self._stored(first), self._stored(second)
         if not stored[0] | stored[1] <= self.apart:
             return None
-        if stored[0] & self._used(second) or stored[1] & self._used(first):
+        both = stored[0] & self._used(second) | stored[1] & self._used(first)
+        if any(not self._changes_places(array, first, second) for array in both):
             return None
         body = substituted(second.body, second.iterator, Name(first.iterator))
         return replace(first, body=(*first.body, *body))
+
+    def _changes_places(self, array: str, first: For, second: For) -> bool:
+        """Whether two loops use an array only to combine something into its elements, by one operator."""
+        operators: set[BinaryFunction | None] = set()
+        for statement in (*first.body, *second.body):
+            assert isinstance(statement, Store)
+            loads = [load for load in loads_of(statement) if self.views.get(load.array, load.array) == array]
+            if statement.array == array and (self.reorders or not statement.value.type.is_float):
+                operators.add(_operator(statement) if len(loads) == 1 else None)
+            elif loads or self.views.get(statement.array) == array:
+                return False
+        return len(operators) == 1 and None not in operators
 
     def _used(self, loop: For) -> set[str]:
         return {self.views.get(name, name) for name in arrays_used((loop,))}
@@ -80,3 +106,19 @@ def _updates_at_data(statement: Statement) -> bool:
     return bool(statement.body) and all(
         isinstance(s, Store) and any(isinstance(i, Compute) for i in s.subscripts) for s in statement.body
     )
+
+
+_ANY_ORDER = frozenset({BinaryOp.ADD, BinaryOp.MULTIPLY, BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR})
+"""Operators whose terms may come in any order; those of floats, where rounding may differ."""
+
+
+def _operator(store: Store) -> BinaryFunction | None:
+    """Return the operator by which a store combines something into its element; None where it does more."""
+    value = store.value.expression
+    if not isinstance(value, Binary) or value.op not in _ANY_ORDER:
+        return None
+    own = Load(store.array, store.subscripts)
+    for total, term in ((value.left, value.right), (value.right, value.left)):
+        if isinstance(total, Read) and store.value.loads[total.position] == own:
+            return None if total.position in read_positions(term) else value.op
+    return None
