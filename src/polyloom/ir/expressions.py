@@ -222,6 +222,15 @@ def walk(expression: Expression) -> Iterator_[Expression]:
         waiting += reversed(children(part))
 
 
+def varying_parts(expression: Expression) -> Iterator_[Expression]:
+    """Yield the parts that may differ from point to point, inside first: those of elements and iterators."""
+    varies = set[int]()
+    for part in reversed(list(walk(expression))):
+        if isinstance(part, Read | Iterator) or any(id(inner) in varies for inner in children(part)):
+            varies.add(id(part))
+            yield part
+
+
 def may_trap(expression: Expression) -> bool:
     """Whether a value may be computed only where it is asked for: integers may be divided by zero."""
     divides = (BinaryOp.DIVIDE, BinaryOp.REMAINDER)

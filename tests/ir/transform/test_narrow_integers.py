@@ -23,6 +23,7 @@ from polyloom.ir.expressions import (
     Select,
     Unary,
     UnaryOp,
+    varying_parts,
     walk,
 )
 from polyloom.ir.host import Buffer, CombineOperator, HostProgram, Index, MdHom, Order, Role, View
@@ -99,6 +100,24 @@ def test_the_widest_type(body: str, size: int) -> None:
     program = special(f"for (int i = 0; i < n; i++) {{ {body} }}")
     assert widest(program) >= 4
     assert widest(assert_same(program)) == size
+
+
+LIMITS = [-(2**31), -511, -510, -1, 0, 1, 254, 255, 256, 509, 510, 511, 2**15, 2**31 - 1]
+
+
+@pytest.mark.parametrize("op", ["<", "<=", ">", ">=", "==", "!="])
+@pytest.mark.parametrize("compared", ["a[i] {} limit", "limit {} a[i] + a[n - 1 - i]", "-2 * a[i] {} limit"])
+def test_comparisons_with_a_parameter(op: str, compared: str) -> None:
+    """It may be any ``int``: how far it lies outside the range of the other operand does not matter."""
+    program = special(f"for (int i = 0; i < n; i++) o[i] = {compared.format(op)} ? 255 : 7;", ", int limit")
+    made = narrow_integers(program)
+    verify(made)
+    parts = [part for hom in maps(made) for term in hom.terms for part in varying_parts(term)]
+    assert max(part.type.size for part in parts) == 2
+    given = {"a": (np.arange(N) % 256).astype(np.uint8)}
+    for limit in LIMITS:
+        values = [evaluate_host(p, {"limit": limit}, given)["o"] for p in (program, made)]
+        np.testing.assert_array_equal(*values, err_msg=str(limit))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from polyloom.c_compilers import c_compilers
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Read
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
+from polyloom.mdh.device.pocl import processor_flags
 from polyloom.mdh.print.dialect import C, Dialect
 from polyloom.mdh.print.helpers import definitions
 from polyloom.mdh.print.values import Leaves, expression_c
@@ -24,11 +25,14 @@ INTEGERS = [e for e in ElementType if e.name.startswith(("INT", "UINT"))]
 FLOATS = [ElementType.FLOAT32, ElementType.FLOAT64]
 WIDTHS = [4, 8, 16]
 COUNT = 4096
-FLAGS = [(), ("-mavx2",)]
+FLAGS = [("-O0",), ("-O0", "-mavx2"), ("-O1", "-mavx512f", "-mavx512bw")]
+"""They are run where the processor has it all, else only compiled; gcc 12 fails at -O0 with the last."""
 
 
 def test_every_type_becomes_every_other(tmp_path: Path) -> None:
-    pairs = [(a, b, w) for a in INTEGERS for b in (*INTEGERS, *FLOATS) if a is not b for w in WIDTHS]
+    kinds = (*INTEGERS, *FLOATS)
+    pairs = [(a, b, w) for a in INTEGERS for b in kinds if a is not b for w in WIDTHS]
+    pairs += [(a, b, 32) for a in INTEGERS for b in INTEGERS if a.size == 1 and b.size == 2]
 
     def converted(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
         return language.converted("v", *case)
@@ -47,7 +51,7 @@ def test_absolute_values(family: str, elements: list[ElementType], tmp_path: Pat
     def absolute(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
         return f"{language.helper(family, *case[1:])}(v)"
 
-    cases = [(e, e, w) for e in signed for w in WIDTHS]
+    cases = [(e, e, w) for e in signed for w in (*WIDTHS, 32, 64) if w * e.size <= 64]
     for run, (element, _, _) in _built(cases, absolute, tmp_path):
         values = _values(element)
         with np.errstate(all="ignore"):
@@ -64,7 +68,7 @@ def test_the_larger_and_the_smaller(family: str, tmp_path: Path) -> None:
         places = ", ".join(map(str, reversed(range(case[2]))))
         return f"{language.helper(family, *case[1:])}(v, __builtin_shufflevector(v, v, {places}))"
 
-    cases = [(e, e, w) for e in INTEGERS for w in [*WIDTHS, 32] if w * e.size <= 32]
+    cases = [(e, e, w) for e in INTEGERS for w in (*WIDTHS, 32, 64) if w * e.size <= 64]
     for run, (element, _, width) in _built(cases, extreme, tmp_path):
         values = _values(element)
         turned = values.reshape(-1, width)[:, ::-1].ravel()
@@ -110,7 +114,6 @@ def _built(cases: list[Case], value: Callable[[Dialect, Case], str], folder: Pat
         library = folder / f"f{'_'.join(flags)}.so"
         command = [
             *compiler.command,
-            "-O0",
             "-w",
             *flags,
             "-shared",
@@ -120,6 +123,8 @@ def _built(cases: list[Case], value: Callable[[Dialect, Case], str], folder: Pat
             str(source),
         ]
         subprocess.run(command, check=True, timeout=120)
+        if not {flag.removeprefix("-m") for flag in flags[1:]} <= processor_flags():
+            continue
         loaded = ctypes.CDLL(str(library))
         found += [(_run(loaded[f"f{k}"], case[1]), case) for k, case in enumerate(cases)]
     return found

@@ -35,6 +35,7 @@ from polyloom.ir.expressions import (
     Select,
     Unary,
     UnaryOp,
+    varying_parts,
     walk,
 )
 from polyloom.ir.host import CombineOperator, HostNode, HostProgram, Index, MdHom, Order
@@ -106,7 +107,7 @@ def _narrowed(end: Expression, ranges: ValueRanges) -> Expression:
 
 
 def _widest(value: Expression) -> int:
-    return max(part.type.size for part in walk(value))
+    return max((part.type.size for part in varying_parts(value)), default=value.type.size)
 
 
 def _least_size(value: Expression) -> int:
@@ -379,14 +380,12 @@ class _Search:
             case Compare(op=op, left=a, right=b) if is_integer(a.type):
                 values = [self.ranges.of(part) for part in (a, b)]
                 for kind in self.kinds:
-                    left, right = self._as(a, kind), self._as(b, kind)
-                    if left is None or right is None or not all(fits(v, kind) for v in values):
+                    if not all(fits(v, kind) for v in values):
+                        yield from self._compared_with_invariant(op, a, b, kind)
                         continue
-                    own = 1.0 + (kind in UNSIGNED and op not in (CompareOp.EQ, CompareOp.NE))
-                    yield (
-                        kind.size,
-                        _Found(left.cost + right.cost + own, Compare(op, left.value, right.value)),
-                    )
+                    left, right = self._as(a, kind), self._as(b, kind)
+                    if left is not None and right is not None:
+                        yield kind.size, _compared(op, left, right, kind)
             case Compare(op=op, left=a, right=b) if a.type.is_float:
                 first, second = self._float(a), self._float(b)
                 if first is not None and second is not None:
@@ -401,6 +400,25 @@ class _Search:
                     yield size, _Found(found.cost + 1.0, Unary(op, found.value))
             case _:
                 pass
+
+    def _compared_with_invariant(
+        self, op: CompareOp, a: Expression, b: Expression, kind: ElementType
+    ) -> Iterable[tuple[int, _Found]]:
+        """Yield a comparison with what is the same at all points, in a type that does not have all of that.
+
+        It does not matter how far that lies outside the range of the other operand.
+        """
+        for value, invariant in ((a, b), (b, a)):
+            low, high = self.ranges.of(value)
+            if kind.size >= invariant.type.size or any(varying_parts(invariant)):
+                continue
+            found = self._as(value, kind) if fits((low - 1, high + 1), kind) else None
+            if found is not None:
+                bounds = [Constant(end, invariant.type) for end in (low - 1, high + 1)]
+                bounded = Binary(BinaryOp.MINIMUM, Binary(BinaryOp.MAXIMUM, invariant, bounds[0]), bounds[1])
+                other = _Found(0.0, Convert(kind, bounded))
+                left, right = (found, other) if value is a else (other, found)
+                yield kind.size, _compared(op, left, right, kind)
 
     def _both(
         self, a: Expression, b: Expression, combined: Callable[[Expression, Expression], Expression]
@@ -456,6 +474,11 @@ _OF_BITS_ALONE: frozenset[UnaryFunction | BinaryFunction] = frozenset(
     ]
 )
 """Functions of which the last bits depend on as many bits of the operands."""
+
+
+def _compared(op: CompareOp, left: _Found, right: _Found, kind: ElementType) -> _Found:
+    own = 1.0 + (kind in UNSIGNED and op not in (CompareOp.EQ, CompareOp.NE))
+    return _Found(left.cost + right.cost + own, Compare(op, left.value, right.value))
 
 
 def _converted(value: Expression, kind: ElementType) -> Expression:

@@ -14,21 +14,19 @@ from functools import partial
 from polyloom.ir.scalar_functions.function import BINARY, UNARY
 from polyloom.ir.scalar_functions.spelling import Call, Formula
 from polyloom.ir.types import ElementType
-from polyloom.mdh.device.costs import NEAR
 from polyloom.mdh.print.dialect import (
     INTERLEAVED,
     NARROW,
     ROUND_HALF,
-    SIGNED,
     TURNED,
     UNSIGNED,
     WIDENED,
     Dialect,
-    value_bytes,
 )
+from polyloom.mdh.print.library.kinds import Kind, one_line
+from polyloom.mdh.print.library.moves import interleaved_store, moved, moved_half, streamed, turned
 from polyloom.mdh.print.library.quick_functions import PREFIX, Names, quick_function
-from polyloom.mdh.print.library.shuffles import backwards, backwards_stored, every, interleaved
-from polyloom.mdh.print.library.turned_blocks import PIECE, TurnedNames, turned_block
+from polyloom.mdh.print.library.x86 import absolute, chosen_extreme, extreme, widened
 from polyloom.mdh.print.needs import Helper, Needs, all_needs
 
 
@@ -104,23 +102,23 @@ def _definition(helper: Helper, dialect: Dialect) -> str:
         return _OF_INTEGERS[family].format(
             int=dialect.type(ElementType.INT64), function=dialect.function_head
         )
-    name, kind = dialect.helper(*helper), _Kind(dialect, element, width)
+    name, kind = dialect.helper(*helper), Kind(dialect, element, width)
     if family == ROUND_HALF:
         return _round_half(name, kind)
     if element is ElementType.FLOAT16:
-        return _moved_half(name, family, kind)
+        return moved_half(name, family, kind)
     if family.startswith(WIDENED):
-        return _widened(name, ElementType(family.removeprefix(WIDENED)), kind)
+        return widened(name, ElementType(family.removeprefix(WIDENED)), kind)
     if family.startswith(PREFIX):
         return quick_function(name, family, element, _names(family, kind))
     if not dialect.own_functions and width > 1 and family not in _VECTORS:
         return _lane_by_lane(name, family, kind)
     if family in formulas():
-        return _one_line(name, kind, "a", _filled(formulas()[family].body, kind))
+        return one_line(name, kind, "a", _filled(formulas()[family].body, kind))
     return _WRITERS[family](name, family, kind)
 
 
-def _names(family: str, kind: _Kind) -> Names:
+def _names(family: str, kind: Kind) -> Names:
     """Return what a quick function needs, all of which is noted: no more than it does."""
     dialect, element, width = kind.dialect, kind.element, kind.width
     function = family.removeprefix(PREFIX)
@@ -148,67 +146,7 @@ _OF_INTEGERS = {
 }
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """A type of a helper."""
-
-    dialect: Dialect
-    element: ElementType
-    width: int
-
-    def __str__(self) -> str:
-        return self.dialect.type(self.element, self.width)
-
-    @property
-    def scalar(self) -> _Kind:
-        return _Kind(self.dialect, self.element, 1)
-
-    @property
-    def signed(self) -> bool:
-        return self.element in UNSIGNED
-
-    @property
-    def unsigned(self) -> _Kind:
-        return _Kind(self.dialect, UNSIGNED.get(self.element, self.element), self.width)
-
-    @property
-    def bits(self) -> int:
-        return 8 * self.element.size
-
-    @property
-    def mask(self) -> _Kind:
-        return _Kind(self.dialect, SIGNED[value_bytes(self.element)], self.width)
-
-    @property
-    def wide(self) -> str:
-        """The unsigned scalar that C computes with: no ``short``, which would become ``int``."""
-        return self.dialect.type(ElementType.UINT64 if self.bits == 64 else ElementType.UINT32)
-
-    def cast(self, value: str) -> str:
-        """Return a number in this type, in all elements."""
-        if self.width == 1 or self.dialect.own_functions:
-            return f"({self})({value})"
-        return self.dialect.all_of(value, self.element, self.width)
-
-    def reinterpreted(self, text: str) -> str:
-        """Return the same bits of a vector, or a converted scalar."""
-        if self.width == 1:
-            return f"({self}){text}"
-        return self.dialect.reinterpret.format(kind=self, value=text)
-
-    def chosen(self, condition: str, then: str, otherwise: str) -> str:
-        if self.width > 1 and not self.dialect.masks_are_truths:
-            select = self.dialect.helper("select", self.element, self.width)
-            return f"{select}({condition}, {then}, {otherwise})"
-        return f"{condition} ? {then} : {otherwise}"
-
-
-def _one_line(name: str, kind: _Kind, parameters: str, value: str) -> str:
-    typed = ", ".join(f"{kind} {p}" for p in parameters.split())
-    return f"{kind.dialect.function_head} {kind} {name}({typed}) {{ return {value}; }}\n"
-
-
-def _wrapping(name: str, family: str, kind: _Kind) -> str:
+def _wrapping(name: str, family: str, kind: Kind) -> str:
     """Return integer arithmetic by way of unsigned numbers, whose overflow is defined in C."""
     sign = {"add": "+", "sub": "-", "mul": "*", "neg": "-"}[family.removeprefix("wrap_")]
     parameters = "a" if family == "wrap_neg" else "a b"
@@ -218,10 +156,10 @@ def _wrapping(name: str, family: str, kind: _Kind) -> str:
         a, b = f"({kind.wide})a", f"({kind.wide})b"
     value = f"-{a}" if family == "wrap_neg" else f"{a} {sign} {b}"
     result = kind.reinterpreted(value) if kind.width > 1 else f"({kind})({value})"
-    return _one_line(name, kind, parameters, result)
+    return one_line(name, kind, parameters, result)
 
 
-def _safe_division(name: str, family: str, kind: _Kind) -> str:
+def _safe_division(name: str, family: str, kind: Kind) -> str:
     """Return division where 0 divides to 0, and the lowest number by -1 wraps."""
     is_quotient = family == "safe_div"
     sign, zero, one = "/" if is_quotient else "%", f"({kind})(0)", f"({kind})(1)"
@@ -242,13 +180,13 @@ def _safe_division(name: str, family: str, kind: _Kind) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _negated(kind: _Kind) -> str:
+def _negated(kind: Kind) -> str:
     if kind.width > 1:
         return kind.reinterpreted(f"-{kind.unsigned.reinterpreted('a')}")
     return f"({kind})(-({kind.wide})a)"
 
 
-def _shift(name: str, family: str, kind: _Kind) -> str:
+def _shift(name: str, family: str, kind: Kind) -> str:
     """Return a shift by any count: all bits out leaves 0, or the sign."""
     inside = (
         f"(b >= ({kind})(0)) & (b < ({kind})({kind.bits}))" if kind.signed else f"b < ({kind})({kind.bits})"
@@ -269,103 +207,14 @@ def _shift(name: str, family: str, kind: _Kind) -> str:
     )
 
 
-def _nan_extreme(name: str, family: str, kind: _Kind) -> str:
+def _nan_extreme(name: str, family: str, kind: Kind) -> str:
     """Return the larger or smaller of two floats; NaN propagates."""
     sign = ">" if family == "nan_max" else "<"
     value = kind.chosen(f"((a != a) | (a {sign} b))", "a", "b")
-    return _one_line(name, kind, "a b", value)
+    return one_line(name, kind, "a b", value)
 
 
-def _extreme(name: str, family: str, kind: _Kind) -> str:
-    """Return the larger or smaller of two integers, which OpenCL has, and x86 where they have no 64 bits."""
-    sign = ">" if family == "max" else "<"
-    plain = kind.chosen(f"a {sign} b", "a", "b")
-    letter = {1: "b", 2: "w", 4: "d"}.get(kind.element.size)
-    if kind.width == 1 or kind.dialect.own_functions or letter is None:
-        return _one_line(name, kind, "a b", plain)
-    has, suffix, more = {
-        16: ("__SSE4_1__", "128", ""),
-        32: ("__AVX2__", "256", ""),
-        64: (f"__AVX512{'F' if letter == 'd' else 'BW'}__", "512_mask", ", (wide)a, -1"),
-    }.get(kind.width * kind.element.size, ("", "", ""))
-    if not has:
-        return _one_line(name, kind, "a b", plain)
-    own = f"p{family}{'s' if kind.signed else 'u'}{letter}{suffix}((wide)a, (wide)b{more})"
-    part = "char" if letter == "b" else kind.dialect.type(SIGNED[kind.element.size])
-    size = kind.width * kind.element.size
-    before = f"    typedef {part} wide __attribute__((vector_size({size})));\n"
-    return _in_hardware(name, kind, plain, f"{has} && !defined __clang__", own, before=before)
-
-
-def _chosen_extreme(name: str, family: str, kind: _Kind) -> str:
-    """Return ``a > b ? a : b`` or ``a < b ? a : b`` of floats: b where one is NaN, or both are zeros."""
-    word, sign = ("max", ">") if family == "larger" else ("min", "<")
-    letter = "d" if kind.element is ElementType.FLOAT64 else "s"
-    has, suffix, more = {
-        16: ("__SSE2__", "", ""),
-        32: ("__AVX__", "256", ""),
-        64: ("__AVX512F__ && !defined __clang__", "512_mask", ", a, -1, 4"),
-    }.get(kind.width * kind.element.size, ("", "", ""))
-    own = f"{word}p{letter}{suffix}(a, b{more})"
-    return _in_hardware(name, kind, kind.chosen(f"a {sign} b", "a", "b"), has, own)
-
-
-def _in_hardware(
-    name: str, kind: _Kind, plain: str, has: str, own: str, *, given: str = "", before: str = ""
-) -> str:
-    """Return a function of two vectors: an instruction of x86 where it ``has`` it.
-
-    Compilers of C make a comparison and a choice of it, or take elements one by one. gcc's functions of 512
-    bits are others than clang's, which knows those of integers by no name. ``given``: the arguments where
-    there are others; ``before``: lines before the instruction.
-    """
-    head = f"static inline {kind} {name}({given or f'{kind} a, {kind} b'})\n{{\n"
-    if not has:
-        return f"{head}    return {plain};\n}}\n"
-    return (
-        f"{head}#if defined {has}\n{before}    return ({kind})__builtin_ia32_{own};\n"
-        f"#else\n    return {plain};\n#endif\n}}\n"
-    )
-
-
-def _widened(name: str, source: ElementType, kind: _Kind) -> str:
-    """Return a vector of integers as one of larger numbers, which hold them all or what they wrap to.
-
-    x86 has an instruction for each, where gcc takes the halves apart, and each element where sizes differ by
-    more than a factor of two.
-    """
-    dialect, width = kind.dialect, kind.width
-    given = _Kind(dialect, source, width)
-    between = [SIGNED[size] for size in SIGNED if source.size < size < kind.element.size]
-    plain = "a"
-    for element in (*between, kind.element):
-        plain = dialect.convert.format(kind=dialect.type(element, width), value=plain)
-    has, bits = {16: ("__SSE4_1__", 128), 32: ("__AVX2__", 256)}.get(width * kind.element.size, ("", 0))
-    instruction = _widening(source, kind.element, bits)
-    size = width * source.size
-    if not instruction or size not in (4, 8, 16):
-        return _in_hardware(name, kind, plain, "", "", given=f"{given} a")
-    part = "char" if source.size == 1 else dialect.type(SIGNED[source.size])
-    before, whole = f"    typedef {part} wide __attribute__((vector_size(16)));\n", "(wide)a"
-    if size < 16:
-        low = dialect.type(SIGNED[size])
-        before += f"    typedef {low} parts __attribute__((vector_size(16)));\n"
-        whole = f"(wide)(parts){{({low})a}}"
-    own, has = f"{instruction}({whole})", f"{has} && !defined __clang__"
-    return _in_hardware(name, kind, plain, has, own, given=f"{given} a", before=before)
-
-
-def _widening(source: ElementType, element: ElementType, bits: int) -> str:
-    """Return x86's instruction as gcc calls it; empty where there is none that makes so many bits."""
-    if not bits or (element.is_float and (source is not ElementType.INT32 or bits < 256)):
-        return ""
-    if element.is_float:
-        return "cvtdq2pd256"
-    letters = {1: "b", 2: "w", 4: "d", 8: "q"}
-    return f"pmov{'s' if source in UNSIGNED else 'z'}x{letters[source.size]}{letters[element.size]}{bits}"
-
-
-def _integer_pow(name: str, family: str, kind: _Kind) -> str:
+def _integer_pow(name: str, family: str, kind: Kind) -> str:
     """Return a power by repeated squaring, wrapping; a negative exponent gives 1 / a**-b towards zero."""
     one, zero, unsigned = f"({kind})(1)", f"({kind})(0)", kind.unsigned
     times = partial(_times_base, unsigned)
@@ -391,17 +240,17 @@ def _integer_pow(name: str, family: str, kind: _Kind) -> str:
     return "\n".join([*text, "}"]) + "\n"
 
 
-def _times_base(kind: _Kind, name: str) -> str:
+def _times_base(kind: Kind, name: str) -> str:
     """Return ``name * base``; in C not of ``int``, to which it converts small unsigned numbers."""
     if kind.dialect.own_functions or kind.element not in NARROW:
         return f"{name} * base"
     return f"({kind.wide}){name} * base"
 
 
-def _round_half(name: str, source: _Kind) -> str:
+def _round_half(name: str, source: Kind) -> str:
     """Return the rounding of a float to a half, held as a float: needs no ``cl_khr_fp16``."""
     dialect, width = source.dialect, source.width
-    target = _Kind(dialect, ElementType.FLOAT32, width)
+    target = Kind(dialect, ElementType.FLOAT32, width)
     if not dialect.own_functions:
         value = f"(float)({dialect.half})a"
         if width > 1:
@@ -416,137 +265,32 @@ def _round_half(name: str, source: _Kind) -> str:
     )
 
 
-def _streamed(name: str, family: str, kind: _Kind) -> str:
-    """Return a store past the caches, where the compiler has it: at multiples of a vector's size only."""
-    return (
-        f"static inline void {name}({kind} a, __global {kind.scalar} *to)\n{{\n"
-        "#ifdef __has_builtin\n#if __has_builtin(__builtin_nontemporal_store)\n"
-        "    if ((size_t)to % sizeof(a) == 0) {\n"
-        f"        __builtin_nontemporal_store(a, (__global {kind} *)to);\n"
-        "        return;\n    }\n#endif\n#endif\n"
-        f"    vstore{kind.width}(a, 0, to);\n}}\n"
-    )
-
-
-def _moved_half(name: str, family: str, kind: _Kind) -> str:
-    """Return the load or store of halves at any address, by way of their bits in a variable."""
-    width = kind.width
-    if not kind.dialect.own_functions:
-        return _moved(name, family, kind)
-    if family == "load":
-        return (
-            f"static inline float{width} {name}(__global const half *from)\n{{\n"
-            f"    const ushort{width} bits = vload{width}(0, (__global const ushort *)from);\n"
-            f"    return vload_half{width}(0, (const half *)&bits);\n}}\n"
-        )
-    return (
-        f"static inline void {name}(float{width} a, __global half *to)\n{{\n"
-        f"    ushort{width} bits;\n"
-        f"    vstore_half{width}_rte(a, 0, (half *)&bits);\n"
-        f"    vstore{width}(bits, 0, (__global ushort *)to);\n}}\n"
-    )
-
-
-def _moved(name: str, family: str, kind: _Kind) -> str:
-    """Return a load or a store of C: neighbouring elements, or some with a distance."""
-    dialect, is_half = kind.dialect, kind.element is ElementType.FLOAT16
-    element = dialect.half if is_half else str(kind.scalar)
-    held = dialect.halves(kind.width) if is_half else str(kind)
-    read = f"__builtin_convertvector(v, {kind})" if is_half else "v"
-    written = f"__builtin_convertvector(a, {held})" if is_half else "a"
-    match family:
-        case "load":
-            copy = dialect.of_header("string.h", "memcpy")
-            return (
-                f"static inline {kind} {name}(const {element} *from)\n{{\n"
-                f"    {held} v;\n    {copy}(&v, from, sizeof v);\n    return {read};\n}}\n"
-            )
-        case "store":
-            copy = dialect.of_header("string.h", "memcpy")
-            return (
-                f"static inline void {name}({element} *to, {kind} a)\n{{\n"
-                f"    const {held} v = {written};\n    {copy}(to, &v, sizeof v);\n}}\n"
-            )
-        case "gather":
-            items = ", ".join(f"from[{_times(k)}]" for k in range(kind.width))
-            copy = kind.dialect.of_header("string.h", "memcpy")
-            near = "".join(every(str(kind), copy, kind.width, s) for s in NEAR)
-            near += backwards(str(kind), copy, kind.width)
-            quick = "" if is_half or kind.width < 4 else near
-            return (
-                f"static inline {kind} {name}(const {element} *from, int64_t step)\n{{\n"
-                f"{quick}    return ({kind}){{{items}}};\n}}\n"
-            )
-        case _:
-            copy = kind.dialect.of_header("string.h", "memcpy")
-            quick = "" if is_half or kind.width < 4 else backwards_stored(str(kind), copy, kind.width)
-            return (
-                f"static inline void {name}({element} *to, int64_t step, {kind} a)\n{{\n{quick}"
-                f"    for (int l = 0; l < {kind.width}; l++)\n        to[l * step] = a[l];\n}}\n"
-            )
-
-
-def _turned(name: str, family: str, kind: _Kind) -> str:
-    """Return a function that loads a block of elements along its rows, as a vector for each column."""
-    rows = PIECE // kind.element.size
-    load = kind.dialect.helper("load", kind.element, rows)
-    element, lanes = str(kind.scalar), kind.width
-    names = TurnedNames(kind=str(kind), element=element, load=load, lanes=lanes, rows=rows)
-    return turned_block(name, names)
-
-
-def _interleaved(name: str, family: str, kind: _Kind) -> str:
-    """Return a function that stores vectors whose elements take turns."""
-    (count,) = (n for n, each in INTERLEAVED.items() if each == family)
-    copy = kind.dialect.of_header("string.h", "memcpy")
-    parameters = "".join(f", {kind} v{k}" for k in range(count))
-    one_by_one = "".join(f"        to[{count} * l + {k}] = v{k}[l];\n" for k in range(count))
-    return (
-        f"static inline void {name}({kind.scalar} *to{parameters})\n{{\n"
-        f"{interleaved(str(kind), copy, kind.width, count)}"
-        f"    for (int l = 0; l < {kind.width}; l++) {{\n{one_by_one}    }}\n}}\n"
-    )
-
-
-def _times(k: int) -> str:
-    return ("0", "step")[k] if k < 2 else f"{k} * step"
-
-
-def _splat(name: str, family: str, kind: _Kind) -> str:
+def _splat(name: str, family: str, kind: Kind) -> str:
     items = ", ".join(["a"] * kind.width)
     return f"static inline {kind} {name}({kind.scalar} a) {{ return ({kind}){{{items}}}; }}\n"
 
 
-def _lanes(name: str, family: str, kind: _Kind) -> str:
+def _lanes(name: str, family: str, kind: Kind) -> str:
     """Return 0, 1, 2, ... as a vector."""
     items = ", ".join(map(str, range(kind.width)))
     return f"static inline {kind} {name}(void) {{ return ({kind}){{{items}}}; }}\n"
 
 
-def _selected(name: str, family: str, kind: _Kind) -> str:
+def _selected(name: str, family: str, kind: Kind) -> str:
     bits = kind.mask
     a, b = (bits.reinterpreted(side) for side in "ab")
     value = kind.reinterpreted(f"(mask & {a}) | (~mask & {b})")
     return f"static inline {kind} {name}({bits} mask, {kind} a, {kind} b) {{ return {value}; }}\n"
 
 
-def _absolute(name: str, family: str, kind: _Kind) -> str:
-    """Return the absolute value of integers: the lowest number stays."""
-    if kind.width == 1:
-        return _one_line(name, kind, "a", f"a < 0 ? ({kind})(0 - ({kind.wide})a) : a")
-    bits = kind.unsigned
-    sign = bits.reinterpreted(f"(a >> {kind.bits - 1})")
-    return _one_line(name, kind, "a", kind.reinterpreted(f"({bits.reinterpreted('a')} ^ {sign}) - {sign}"))
-
-
-def _without_sign(name: str, family: str, kind: _Kind) -> str:
+def _without_sign(name: str, family: str, kind: Kind) -> str:
     """Return the absolute value of a vector of floats."""
-    bits = _Kind(kind.dialect, UNSIGNED[kind.mask.element], kind.width)
+    bits = Kind(kind.dialect, UNSIGNED[kind.mask.element], kind.width)
     rest = bits.cast(f"{(1 << bits.bits - 1) - 1:#x}")
-    return _one_line(name, kind, "a", kind.reinterpreted(f"{bits.reinterpreted('a')} & {rest}"))
+    return one_line(name, kind, "a", kind.reinterpreted(f"{bits.reinterpreted('a')} & {rest}"))
 
 
-def _bfloat16(name: str, family: str, kind: _Kind) -> str:
+def _bfloat16(name: str, family: str, kind: Kind) -> str:
     """Return the rounding of a float to bfloat16, to nearest even, in its own type; NaN stays."""
     dialect, width = kind.dialect, kind.width
     if kind.element is ElementType.FLOAT64:
@@ -555,10 +299,10 @@ def _bfloat16(name: str, family: str, kind: _Kind) -> str:
             dialect.helper(family, ElementType.FLOAT32, width),
         )
         if width == 1:
-            return _one_line(name, kind, "a", f"{inner}(({narrow})a)")
+            return one_line(name, kind, "a", f"{inner}(({narrow})a)")
         rounded = f"{inner}({dialect.convert.format(kind=narrow, value='a')})"
-        return _one_line(name, kind, "a", dialect.convert.format(kind=kind, value=rounded))
-    bits = _Kind(dialect, ElementType.UINT32, width)
+        return one_line(name, kind, "a", dialect.convert.format(kind=kind, value=rounded))
+    bits = Kind(dialect, ElementType.UINT32, width)
     lines = [f"{dialect.function_head} {kind} {name}({kind} a)", "{"]
     if width == 1:
         lines += [f"    union {{ {kind} value; {bits} bits; }} u;", "    u.value = a;"]
@@ -571,14 +315,14 @@ def _bfloat16(name: str, family: str, kind: _Kind) -> str:
     return "\n".join([*lines, f"    return {kind.chosen('a != a', 'a', value)};", "}"]) + "\n"
 
 
-def _reciprocal_root(name: str, family: str, kind: _Kind) -> str:
-    return _one_line(name, kind, "a", _filled("1 / {sqrt}(a)", kind))
+def _reciprocal_root(name: str, family: str, kind: Kind) -> str:
+    return one_line(name, kind, "a", _filled("1 / {sqrt}(a)", kind))
 
 
 class _Functions(dict[str, str]):
     """Functions of the library as a language calls them for a type, noted as they are asked for."""
 
-    def __init__(self, kind: _Kind) -> None:
+    def __init__(self, kind: Kind) -> None:
         super().__init__(one=kind.cast("1"))
         self.kind = kind
 
@@ -586,12 +330,12 @@ class _Functions(dict[str, str]):
         return self.kind.dialect.function(name, self.kind.element, self.kind.width)
 
 
-def _filled(body: str, kind: _Kind) -> str:
+def _filled(body: str, kind: Kind) -> str:
     """Return a formula for a type: ``{one} / ({one} + {exp}(-a))``."""
     return body.format_map(_Functions(kind))
 
 
-def _lane_by_lane(name: str, family: str, kind: _Kind) -> str:
+def _lane_by_lane(name: str, family: str, kind: Kind) -> str:
     """Return a function of vectors of C by that of scalars."""
     two = _library().get(family, 1 if family in formulas() else 2) == 2
     scalar = kind.dialect.function if family in _library() else kind.dialect.helper
@@ -625,7 +369,7 @@ _VECTORS = frozenset(
 )
 """Helpers of C that work on whole vectors; the others do so element by element."""
 
-_WRITERS: dict[str, Callable[[str, str, _Kind], str]] = {
+_WRITERS: dict[str, Callable[[str, str, Kind], str]] = {
     "wrap_add": _wrapping,
     "wrap_sub": _wrapping,
     "wrap_mul": _wrapping,
@@ -637,23 +381,23 @@ _WRITERS: dict[str, Callable[[str, str, _Kind], str]] = {
     "nan_max": _nan_extreme,
     "nan_min": _nan_extreme,
     "integer_pow": _integer_pow,
-    "max": _extreme,
-    "min": _extreme,
-    "larger": _chosen_extreme,
-    "smaller": _chosen_extreme,
-    "abs": _absolute,
+    "max": extreme,
+    "min": extreme,
+    "larger": chosen_extreme,
+    "smaller": chosen_extreme,
+    "abs": absolute,
     "fabs": _without_sign,
     "rsqrt": _reciprocal_root,
     "to_bfloat16": _bfloat16,
     "splat": _splat,
     "select": _selected,
     "lanes": _lanes,
-    "load": _moved,
-    "store": _moved,
-    "gather": _moved,
-    "scatter": _moved,
-    **dict.fromkeys(INTERLEAVED.values(), _interleaved),
-    TURNED: _turned,
-    "stream": _streamed,
+    "load": moved,
+    "store": moved,
+    "gather": moved,
+    "scatter": moved,
+    **dict.fromkeys(INTERLEAVED.values(), interleaved_store),
+    TURNED: turned,
+    "stream": streamed,
 }
 """What writes the definition of a helper."""

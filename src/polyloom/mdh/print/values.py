@@ -70,13 +70,15 @@ class Leaves:
 
     ``reads[k]``: the value of read number k (a half already as a float), of the value type and width.
     ``iterators[d]``, ``parameters[name]``: integers, ``int`` or ``long``. ``lanes``: an iterator as a vector
-    of the type that is asked for or of int64, and which of them.
+    of the type that is asked for or of int64, and which of them. ``same``: a conversion as a vector, where
+    all its elements are one; None where they are not.
     """
 
     reads: Mapping[int, str] | Sequence[str] = ()
     iterators: Mapping[int, str] | Sequence[str] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)
     lanes: Callable[[int, ElementType], tuple[str, ElementType]] | None = None
+    same: Callable[[Convert], str | None] | None = None
 
 
 def value_type(element: ElementType, width: int = 1, dialect: Dialect = OPENCL) -> str:
@@ -165,7 +167,8 @@ class _Printer:
             case Select():
                 return self._select(e)
             case Convert(type=kind, operand=a):
-                return self._convert(a, kind)
+                same = None if self.leaves.same is None else self.leaves.same(e)
+                return self._convert(a, kind) if same is None else Text(same)
 
     def _call(self, function: str, *operands: Expression) -> Text:
         return Text(f"{function}({', '.join(self.text(o).text for o in operands)})")

@@ -8,10 +8,12 @@ What vectors cannot say of a statement (``A[bin[l]]``) is said lane by lane, bes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from collections.abc import Iterator as Iterator_
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from polyloom.ir.expressions import Convert, Iterator, Read, walk
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_scope import Scope, Variable, at_zero, coefficient
 from polyloom.mdh.print.dialect import INTERLEAVED, Dialect, held
@@ -75,7 +77,7 @@ class VectorLoop:
             return ["{", *(f"    {line}" for line in lines), "}"]
         return lines
 
-    def _statements(self, body: tuple[Statement, ...]) -> Iterator[str]:
+    def _statements(self, body: tuple[Statement, ...]) -> Iterator_[str]:
         stored = 0
         for number, statement in enumerate(body):
             self.before.clear()
@@ -171,7 +173,7 @@ class VectorLoop:
             return Text(self._everywhere(self.scope.value(value), kind))
         texts = [self._load(load) for load in value.loads]
         reads = [self.kept.get(text, text) for text in texts]
-        leaves = Leaves(reads, lanes=partial(self._iterator, value))
+        leaves = Leaves(reads, lanes=partial(self._iterator, value), same=partial(self._same, value))
         if kind is ElementType.BOOL:
             return truth_text(value.expression, leaves, self.width, self.dialect)
         return expression_text(value.expression, leaves, self.width, self.dialect)
@@ -222,6 +224,15 @@ class VectorLoop:
                 found.append((text, is_next and not variable.is_half))
             self.before.clear()
         return found
+
+    def _same(self, value: Compute, part: Convert) -> str | None:
+        """Return a conversion of integers that all lanes have, computed once; None where it is none."""
+        if part.type is ElementType.BOOL or any(isinstance(p, Read) for p in walk(part)):
+            return None
+        used = {p.dimension for p in walk(part) if isinstance(p, Iterator)}
+        if not used or any(self.lane in names_in(value.iterators[d]) for d in used):
+            return None
+        return self._everywhere(self.scope.value(Compute(part, iterators=value.iterators)), part.type)
 
     def _iterator(self, value: Compute, dimension: int, kind: ElementType) -> tuple[str, ElementType]:
         """Return an iterator in each lane, and its type: ``kind`` where no wider vector is needed for it."""

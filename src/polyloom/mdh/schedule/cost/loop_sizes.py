@@ -7,7 +7,7 @@ from functools import cached_property
 from math import ceil, prod
 from typing import Any
 
-from polyloom.ir.expressions import Binary, BinaryOp, Expression, instructions, walk
+from polyloom.ir.expressions import Binary, BinaryOp, Expression, instructions, varying_parts
 from polyloom.ir.host import MdHom, Order
 from polyloom.mdh.schedule.addresses import Access, Buffers, access_of, inner_reads
 from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
@@ -48,7 +48,8 @@ class Reads:
     @cached_property
     def widest(self) -> int:
         """The bytes of the widest value on the way to a result."""
-        return max(part.type.size for term in self.hom.terms for part in walk(term))
+        parts = (part.type.size for term in self.hom.terms for part in varying_parts(term))
+        return max(parts, default=max(term.type.size for term in self.hom.terms))
 
     @cached_property
     def work(self) -> Work:

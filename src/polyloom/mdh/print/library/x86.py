@@ -1,0 +1,135 @@
+"""Functions of vectors for which x86 has an instruction that gcc does not find: by its builtin functions.
+
+Each has the plain way beside it, for other processors and compilers.
+"""
+
+from __future__ import annotations
+
+from polyloom.ir.types import ElementType
+from polyloom.mdh.print.dialect import SIGNED, UNSIGNED
+from polyloom.mdh.print.library.kinds import Kind, one_line
+
+
+def extreme(name: str, family: str, kind: Kind) -> str:
+    """Return the larger or smaller of two integers, which OpenCL has, and x86 where they have no 64 bits."""
+    sign = ">" if family == "max" else "<"
+    plain = kind.chosen(f"a {sign} b", "a", "b")
+    if kind.width == 1 or kind.dialect.own_functions:
+        return one_line(name, kind, "a b", plain)
+    family += "s" if kind.signed else "u"
+    return _of_integers(name, kind, plain, family, "(wide)a, (wide)b", least="__SSE4_1__")
+
+
+def absolute(name: str, family: str, kind: Kind) -> str:
+    """Return the absolute value of integers: the lowest number stays."""
+    if kind.width == 1:
+        return one_line(name, kind, "a", f"a < 0 ? ({kind})(0 - ({kind.wide})a) : a")
+    bits = kind.unsigned
+    sign = bits.reinterpreted(f"(a >> {kind.bits - 1})")
+    plain = kind.reinterpreted(f"({bits.reinterpreted('a')} ^ {sign}) - {sign}")
+    return _of_integers(name, kind, plain, family, "(wide)a", least="__SSSE3__")
+
+
+def _of_integers(name: str, kind: Kind, plain: str, family: str, given: str, *, least: str) -> str:
+    """Return a function of vectors of integers, which has an instruction where these have not 64 bits.
+
+    ``given``: its arguments, as vectors that the instruction takes; ``least``: what a processor has to have
+    for 16 bytes.
+    """
+    parameters = " ".join(part.removeprefix("(wide)") for part in given.split(", "))
+    letter = {1: "b", 2: "w", 4: "d"}.get(kind.element.size)
+    size = kind.width * kind.element.size
+    has, suffix, more = {
+        16: (least, "128", ""),
+        32: ("__AVX2__", "256", ""),
+        64: (f"__AVX512{'F' if letter == 'd' else 'BW'}__", "512_mask", ", (wide)a, -1"),
+    }.get(size, ("", "", ""))
+    if not has or letter is None:
+        return one_line(name, kind, parameters, plain)
+    part = "char" if letter == "b" else kind.dialect.type(SIGNED[kind.element.size])
+    before = f"    typedef {part} wide __attribute__((vector_size({size})));\n"
+    own, typed = f"p{family}{letter}{suffix}({given}{more})", [f"{kind} {p}" for p in parameters.split()]
+    has = f"{has} && !defined __clang__"
+    return _in_hardware(name, kind, plain, has, own, given=", ".join(typed), before=before)
+
+
+def chosen_extreme(name: str, family: str, kind: Kind) -> str:
+    """Return ``a > b ? a : b`` or ``a < b ? a : b`` of floats: b where one is NaN, or both are zeros."""
+    word, sign = ("max", ">") if family == "larger" else ("min", "<")
+    letter = "d" if kind.element is ElementType.FLOAT64 else "s"
+    has, suffix, more = {
+        16: ("__SSE2__", "", ""),
+        32: ("__AVX__", "256", ""),
+        64: ("__AVX512F__ && !defined __clang__", "512_mask", ", a, -1, 4"),
+    }.get(kind.width * kind.element.size, ("", "", ""))
+    own = f"{word}p{letter}{suffix}(a, b{more})"
+    return _in_hardware(name, kind, kind.chosen(f"a {sign} b", "a", "b"), has, own)
+
+
+def _in_hardware(
+    name: str, kind: Kind, plain: str, has: str, own: str, *, given: str = "", before: str = ""
+) -> str:
+    """Return a function of two vectors: an instruction of x86 where it ``has`` it.
+
+    Compilers of C make a comparison and a choice of it, or take elements one by one. gcc's functions of 512
+    bits are others than clang's, which knows those of integers by no name. ``given``: the arguments where
+    there are others; ``before``: lines before the instruction.
+    """
+    head = f"static inline {kind} {name}({given or f'{kind} a, {kind} b'})\n{{\n"
+    if not has:
+        return f"{head}    return {plain};\n}}\n"
+    return (
+        f"{head}#if defined {has}\n{before}    return ({kind})__builtin_ia32_{own};\n"
+        f"#else\n    return {plain};\n#endif\n}}\n"
+    )
+
+
+def widened(name: str, source: ElementType, kind: Kind) -> str:
+    """Return a vector of integers as one of larger numbers, which hold them all or what they wrap to.
+
+    x86 has an instruction for each, where gcc takes the halves apart, and each element where sizes differ by
+    more than a factor of two.
+    """
+    dialect, width = kind.dialect, kind.width
+    given = Kind(dialect, source, width)
+    between = [SIGNED[size] for size in SIGNED if source.size < size < kind.element.size]
+    plain = "a"
+    for element in (*between, kind.element):
+        plain = dialect.convert.format(kind=dialect.type(element, width), value=plain)
+    has, bits = _WIDENING.get(width * kind.element.size, ("", 0))
+    if source.size == 1 and kind.element.size == 2 and bits == 512:
+        has = "__AVX512BW__"
+    instruction = _widening(source, kind.element, bits)
+    size = width * source.size
+    if not instruction or size not in (4, 8, 16, 32):
+        return _in_hardware(name, kind, plain, "", "", given=f"{given} a")
+    part = "char" if source.size == 1 else dialect.type(SIGNED[source.size])
+    before, whole = f"    typedef {part} wide __attribute__((vector_size({max(16, size)})));\n", "(wide)a"
+    if size < 16:
+        low = dialect.type(SIGNED[size])
+        before += f"    typedef {low} parts __attribute__((vector_size(16)));\n"
+        whole = f"(wide)(parts){{({low})a}}"
+    if bits == 512:
+        large = "double" if kind.element.is_float else _INTEGERS_OF_X86[kind.element.size]
+        before += f"    typedef {large} large __attribute__((vector_size(64)));\n"
+        whole += ", (large){0}, -1"
+    own, has = f"{instruction}({whole})", f"{has} && !defined __clang__"
+    return _in_hardware(name, kind, plain, has, own, given=f"{given} a", before=before)
+
+
+_WIDENING = {16: ("__SSE4_1__", 128), 32: ("__AVX2__", 256), 64: ("__AVX512F__", 512)}
+"""What a processor has to have for vectors of so many bytes, and their bits."""
+
+_INTEGERS_OF_X86 = {2: "short", 4: "int", 8: "long long"}
+"""Integers in vectors of instructions, as gcc calls them, by their bytes."""
+
+
+def _widening(source: ElementType, element: ElementType, bits: int) -> str:
+    """Return x86's instruction as gcc calls it; empty where there is none that makes so many bits."""
+    if not bits or (element.is_float and (source is not ElementType.INT32 or bits < 256)):
+        return ""
+    if element.is_float:
+        return f"cvtdq2pd{bits}{'_mask' if bits == 512 else ''}"
+    letters = {1: "b", 2: "w", 4: "d", 8: "q"}
+    sign, last = "s" if source in UNSIGNED else "z", "_mask" if bits == 512 else ""
+    return f"pmov{sign}x{letters[source.size]}{letters[element.size]}{bits}{last}"
