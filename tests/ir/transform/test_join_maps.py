@@ -77,6 +77,28 @@ def test_what_stays_apart(bodies: tuple[str, str]) -> None:
     assert joined_maps(program) == program
 
 
+def test_maps_move_over_others_that_do_not_touch_what_they_do() -> None:
+    loops = [f"for (int i = 0; i < n; i++) {body}" for body in ("a[i] = b[i];", "c[i + 1] = 5;")]
+    free = special("\n".join([*loops, "for (int i = 0; i < n; i++) a[i + n] = b[i] + 1;"]))
+    assert [len(hom.outputs) for hom in maps(assert_same(free))] == [2, 1]
+    held = special("\n".join([*loops, "for (int i = 0; i < n; i++) a[i + n] = b[i] + c[i];"]))
+    assert [len(hom.outputs) for hom in maps(assert_same(held))] == [1, 1, 1]
+
+
+def test_results_are_stored_as_they_lie() -> None:
+    butterfly = """for (int i = 0; i < n; i++) {
+        unsigned p = a[2 * i] + a[2 * i + 1], q = b[2 * i] - b[2 * i + 1], r = a[2 * i] * 3;
+        a[2 * i + 1] = p * q; b[2 * i + 1] = p + r; a[2 * i] = q - r; b[2 * i] = p * p;
+    }"""
+    (node,) = maps(assert_same(special(butterfly)))
+    assert [(v.buffer, *(i.constant for i in v.affine)) for v in node.outputs] == [
+        ("a", 0),
+        ("a", 1),
+        ("b", 0),
+        ("b", 1),
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "count"),
     [
@@ -136,7 +158,7 @@ def _random(seed: int) -> str:
 
     lines = []
     usual = rng.choice([1, 2, 3])
-    for _ in range(rng.randint(2, 5)):
+    for _ in range(rng.randint(2, 7)):
         step = rng.choice([usual, usual, usual, 1])
         value = f"{element(step)} {rng.choice('+-*')} {element(rng.choice([1, step]))}"
         lines.append(f"for (int i = 0; i < n; i++) {element(step)} = {value} + {rng.randint(0, 9)};")

@@ -19,6 +19,22 @@ COUNT = """void f(int n, double a[n], int out[1]) {
   out[0] = k;
 }"""
 
+BUTTERFLY = """void f(int n, float re[n][4], float im[n][4]) {
+  for (int i = 0; i < n; i++) {
+    float ar = re[i][0] + re[i][2], ai = im[i][0] + im[i][2], br = re[i][0] - re[i][2];
+    float bi = im[i][0] - im[i][2], cr = re[i][1] + re[i][3], ci = im[i][1] + im[i][3];
+    float dr = re[i][1] - re[i][3], di = im[i][1] - im[i][3];
+    re[i][0] = ar + cr; im[i][0] = ai + ci; re[i][2] = ar - cr; im[i][2] = ai - ci;
+    re[i][1] = br + di; im[i][1] = bi - dr; re[i][3] = br - di; im[i][3] = bi + dr;
+  }
+}"""
+
+
+def test_results_that_take_turns_in_memory_have_vectors() -> None:
+    function = polyloom.load(BUTTERFLY, device="native")
+    (node,) = (n for n in function.explain(native={"n": 20000}).json()["md_homs"] if n["schedule"])
+    assert node["schedule"]["width"] > 1
+
 
 def test_a_count_of_doubles_has_vectors_of_as_many_doubles_as_a_register_holds() -> None:
     function = polyloom.load(COUNT, device="native")

@@ -43,6 +43,9 @@ from polyloom.polyhedra.loops.tree import (
 MOST_ARRAYS = 8
 """How many arrays a joined map may touch: each is a stream that the processor has to follow."""
 
+FARTHEST = 16
+"""How many nodes before a map are looked at, if it may be carried out before those between."""
+
 MOST_REPEATED = 256
 """How many operations a value may have that several results are made of, times its uses but the first.
 
@@ -51,7 +54,7 @@ They are computed once: compilers of C see that they are the same, for all resul
 
 
 def joined_maps(program: HostProgram) -> HostProgram:
-    """Return the program with maps joined that follow one another. Sizes are known.
+    """Return the program with maps joined that follow one another, or may. Sizes are known.
 
     Every element gets the value that it had, by the same operations.
     """
@@ -63,7 +66,24 @@ def joined_maps(program: HostProgram) -> HostProgram:
 
 def _rerolled(body: tuple[HostNode, ...]) -> tuple[HostNode, ...]:
     return with_leaves(
-        body, lambda node: (rerolled(node) if isinstance(node, MdHom) and _is_map(node) else node,)
+        body,
+        lambda node: (rerolled(_in_memory(node)) if isinstance(node, MdHom) and _is_map(node) else node,),
+    )
+
+
+def _in_memory(node: MdHom) -> MdHom:
+    """Return a map whose results are in the order in which they lie: all are known before one is stored."""
+    buffers = list(dict.fromkeys(view.buffer for view in node.outputs))
+
+    def place(o: int) -> tuple[int, tuple[tuple[tuple[int, ...], int], ...]]:
+        view = node.outputs[o]
+        return buffers.index(view.buffer), tuple((i.coefficients, i.constant) for i in view.affine)
+
+    if not all(isinstance(i.offset, Number) for view in node.outputs for i in view.affine):
+        return node
+    order = sorted(range(len(node.outputs)), key=place)
+    return replace(
+        node, outputs=tuple(node.outputs[o] for o in order), terms=tuple(node.terms[o] for o in order)
     )
 
 
@@ -76,15 +96,32 @@ class _Joining:
         """What is known of the iterators of the host loops around."""
 
     def nodes(self, nodes: Sequence[HostNode]) -> tuple[HostNode, ...]:
-        found: list[HostNode] = []
-        for node in map(self._node, nodes):
-            before = found[-1] if found else None
-            both = self._joined(before, node) if before is not None else None
-            if both is None:
-                found.append(node)
-            else:
-                found[-1] = both
+        """Return a sequence with maps joined, until there are none left to join."""
+        before, found = len(nodes) + 1, list(map(self._node, nodes))
+        while len(found) < before:
+            before, found = len(found), self._once(found)
         return tuple(found)
+
+    def _once(self, nodes: Sequence[HostNode]) -> list[HostNode]:
+        found: list[HostNode] = []
+        for node in nodes:
+            for at in self._reachable(found, node):
+                both = self._joined(found[at], node)
+                if both is not None:
+                    found[at] = both
+                    break
+            else:
+                found.append(node)
+        return found
+
+    def _reachable(self, before: Sequence[HostNode], node: HostNode) -> Iterator[int]:
+        """Yield the nodes behind which a node may stand at once, the last one first: it moves over others."""
+        own = uses([node])
+        for at in reversed(range(max(0, len(before) - FARTHEST), len(before))):
+            yield at
+            other = uses([before[at]])
+            if own.written & other.all or other.written & own.all:
+                return
 
     def _node(self, node: HostNode) -> HostNode:
         match node:

@@ -252,7 +252,7 @@ class CycleModel:
             return 0.0
         apart = [a for a in self.sizes.reads.outputs if a is not None and not a.is_unit(vector)]
         cost = sum(self._scattered_element(a, apart, vector) for a in apart)
-        return cost * self.sizes.totals * width
+        return cost * self.sizes.totals / max(1, len(self.sizes.reads.outputs)) * width
 
     def _scattered_element(self, access: Access, others: Sequence[Access], vector: int) -> float:
         """Return the cost of an element of a vector that is stored, by shuffles where several take turns."""
