@@ -13,7 +13,7 @@ from functools import reduce
 
 import islpy as isl
 
-from polyloom.polyhedra.binding import project_out_parameters
+from polyloom.polyhedra.binding import PE_PARAMETERS, bind, parametric_point, project_out_parameters
 from polyloom.polyhedra.effort import remembered
 from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Number
 from polyloom.wafer.codegen.passing import Passed
@@ -35,14 +35,35 @@ def filter_of(builder: RoleBuilder, queue: str, parts: Sequence[Passed]) -> Filt
     if not options.has(Extension.FILTERS) or free < 1 or len(parts) < 2:
         return None
     context = builder.role.context
-    kept = reduce(isl.Set.union, (part.items for part in parts if part.kept)).intersect_params(context)
-    every = reduce(isl.Set.union, (part.items for part in parts)).intersect_params(context).coalesce()
+    if _counts(builder.code(), parts, _one_point(context)) is None:
+        return None
+    found = _counts(builder.code(), parts, context)
+    return None if found is None else Filter(queue, *found)
+
+
+_Counts = tuple[IntExpression, IntExpression, IntExpression]
+"""What goes by before what is kept, what is kept, and all, of a round."""
+
+
+@remembered
+def _one_point(context: isl.Set) -> isl.Set:
+    """Return one PE of a role: what is no filter there is none for the role, and that is asked faster."""
+    pes = parametric_point("PE", PE_PARAMETERS).intersect_params(context)
+    one = isl.Set.from_point(project_out_parameters(pes, PE_PARAMETERS).sample_point())
+    return bind(one, PE_PARAMETERS)
+
+
+def _counts(code: CodeBuilder, parts: Sequence[Passed], context: isl.Set) -> _Counts | None:
+    """Return the counts of a filter on the PEs of a context; None where there is none for all of them."""
+    items = [(part.kept, part.items.intersect_params(context)) for part in parts]
+    kept = reduce(isl.Set.union, (points for is_kept, points in items if is_kept))
+    every = reduce(isl.Set.union, (points for _, points in items)).coalesce()
     for depth in range(every.dim(isl.dim_type.set)):
         if not _same_rounds(kept, every, depth):
             return None  # nor in the rounds inside these
-        found = _in_rounds(builder.code(), kept, every, depth)
+        found = _in_rounds(code, kept, every, depth)
         if found is not None:
-            return Filter(queue, *found)
+            return found
     return None
 
 
@@ -53,10 +74,8 @@ def _same_rounds(kept: isl.Set, every: isl.Set, depth: int) -> bool:
 
 
 @remembered
-def _in_rounds(
-    code: CodeBuilder, kept: isl.Set, every: isl.Set, depth: int
-) -> tuple[IntExpression, IntExpression, IntExpression] | None:
-    """Return what goes by before what is kept, what is kept, and all, of a round; None where that varies.
+def _in_rounds(code: CodeBuilder, kept: isl.Set, every: isl.Set, depth: int) -> _Counts | None:
+    """Return the counts of a round; None where they vary.
 
     In each round something is kept.
     """
