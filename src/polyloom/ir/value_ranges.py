@@ -85,9 +85,15 @@ class ValueRanges:
             self._known[id(value)] = value, found if fits(found, value.type) else whole
         return self._known[id(value)][1]
 
-    def of_float(self, value: Expression) -> FloatRange | None:
-        """Return where the numbers lie that an expression of floats may be; None where that is not known."""
-        found = self._float(value, ())
+    def of_float(self, value: Expression, where: Iterable[tuple[Expression, bool]] = ()) -> FloatRange | None:
+        """Return where the numbers lie that an expression of floats may be; None where that is not known.
+
+        ``where``: conditions, and whether they hold or do not.
+        """
+        given: list[_Given] = []
+        for condition, holds in where:
+            given += self._known_where(condition, given, holds=holds)
+        found = self._float(value, given)
         return found if max(-found.low, found.high) < _LARGEST[value.type] else None
 
     def _float(self, e: Expression, given: Sequence[_Given]) -> FloatRange:

@@ -13,7 +13,17 @@ import numpy.typing as npt
 import pytest
 
 from polyloom.c_compilers import c_compilers
-from polyloom.ir.expressions import Binary, BinaryOp, Constant, Read
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Convert,
+    Expression,
+    Read,
+    Select,
+)
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.pocl import processor_flags
@@ -23,6 +33,7 @@ from polyloom.mdh.print.values import Leaves, expression_c
 
 INTEGERS = [e for e in ElementType if e.name.startswith(("INT", "UINT"))]
 FLOATS = [ElementType.FLOAT32, ElementType.FLOAT64]
+SHORTS = [ElementType.INT16, ElementType.INT8, ElementType.UINT8]
 WIDTHS = [4, 8, 16]
 COUNT = 4096
 FLAGS = [("-O0",), ("-O0", "-mavx2"), ("-O1", "-mavx512f", "-mavx512bw")]
@@ -74,6 +85,59 @@ def test_the_larger_and_the_smaller(family: str, tmp_path: Path) -> None:
         turned = values.reshape(-1, width)[:, ::-1].ravel()
         expected = np.maximum(values, turned) if family == "max" else np.minimum(values, turned)
         np.testing.assert_array_equal(run(values), expected, f"{element.value} {width}")
+
+
+@pytest.mark.parametrize("kinds", [(i, j) for i in SHORTS for j in SHORTS], ids=str)
+def test_products_of_shorts(kinds: tuple[ElementType, ElementType], tmp_path: Path) -> None:
+    """Each of the upper half of a number by one of the lower half, as types of 16 bits or of eight."""
+    wide = ElementType.INT32
+    halves = Binary(BinaryOp.SHIFT_RIGHT, Read(0, wide), Constant(16, wide)), Read(0, wide)
+    factors = [Convert(wide, Convert(kind, half)) for kind, half in zip(kinds, halves, strict=True)]
+
+    def product(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
+        text = expression_c(Binary(BinaryOp.MULTIPLY, *factors), Leaves(["v"]), case[2], language)
+        assert "mul_shorts" in text
+        return text
+
+    for run, (_, _, width) in _built([(wide, wide, w) for w in (4, 8, 16)], product, tmp_path):
+        values = _values(wide)
+        first, second = (
+            part.astype(kind.dtype) for part, kind in zip((values >> 16, values), kinds, strict=True)
+        )
+        np.testing.assert_array_equal(run(values), first.astype(np.int32) * second, str(width))
+
+
+@pytest.mark.parametrize("kind", [ElementType.UINT16, ElementType.INT32], ids=str)
+def test_products_of_what_shorts_do_not_hold(kind: ElementType) -> None:
+    factor = Convert(ElementType.INT32, Read(0, kind))
+    language = C.noting()
+    text = expression_c(Binary(BinaryOp.MULTIPLY, factor, factor), Leaves(["v"]), 8, language)
+    assert "mul_shorts" not in text
+
+
+@pytest.mark.parametrize("kind", [ElementType.UINT8, ElementType.INT16], ids=str)
+def test_a_float_between_limits_becomes_an_integer_by_way_of_32_bits(
+    kind: ElementType, tmp_path: Path
+) -> None:
+    """What is no number is 0, as by way of 64."""
+    value, low, high = Read(0, ElementType.FLOAT32), int(kind.lowest), int(kind.highest)
+    inside: Expression = Convert(kind, value)
+    for op, limit in ((CompareOp.GT, high), (CompareOp.LT, low)):
+        over = Compare(op, value, Constant(float(limit), ElementType.FLOAT32))
+        inside = Select(over, Constant(limit, kind), inside)
+
+    def limited(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
+        text = expression_c(inside, Leaves(["v"]), case[2], language)
+        assert "int64" not in text
+        return text
+
+    for run, (element, _, width) in _built(
+        [(ElementType.FLOAT32, kind, w) for w in (4, 16)], limited, tmp_path
+    ):
+        values = _values(element)
+        values[8:] = np.where(np.abs(values[8:]) < 1e30, values[8:] % (2.0 * high) - low, values[8:])
+        whole = np.trunc(np.clip(np.nan_to_num(values, nan=0.0), low, high))
+        np.testing.assert_array_equal(run(values), whole.astype(kind.dtype), str(width))
 
 
 @pytest.mark.parametrize("kind", [e for e in INTEGERS if e.size >= 4], ids=str)

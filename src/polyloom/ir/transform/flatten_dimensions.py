@@ -178,6 +178,14 @@ def _may_merge(hom: MdHom, outer: int, inner: int) -> bool:
     return operator.order is Order.CONCATENATE or inner == outer + 1
 
 
+def lie_in_rows(hom: MdHom, d: int, buffers: Buffers) -> bool:
+    """Whether a dimension becomes one with another one: its points are parts of longer rows."""
+    free = _free(hom)
+    return d in free and any(
+        _may_merge(hom, o, d) and _rows(hom, buffers, o, d) is not None for o in free if o != d
+    )
+
+
 Axes = frozenset[tuple[str, int]]
 """Axes that become one with the next one: a buffer, and which of its axes."""
 

@@ -22,6 +22,7 @@ from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Role, View, us
 from polyloom.ir.node_names import with_unique_names
 from polyloom.ir.rebuild import read_positions, rebuilt
 from polyloom.ir.relations import never_meet
+from polyloom.ir.transform.flatten_dimensions import Buffers, lie_in_rows
 from polyloom.ir.transform.fuse_maps import (
     combined_dimensions,
     permuted_condition,
@@ -29,6 +30,7 @@ from polyloom.ir.transform.fuse_maps import (
     without_unread_inputs,
 )
 from polyloom.ir.transform.reroll_maps import rerolled
+from polyloom.ir.transform.unrolled_records import LINES
 from polyloom.polyhedra.loops.tree import (
     Branch,
     IntExpression,
@@ -60,15 +62,23 @@ def joined_maps(program: HostProgram) -> HostProgram:
     """
     touched = Counter(name for node in leaves_in(program.body) for name in uses([node]).all)
     local = frozenset(b.name for b in program.buffers if b.role is Role.LOCAL)
-    body = _rerolled(_Joining(program, touched, local).nodes(program.body))
+    buffers = {b.name: b for b in program.buffers}
+    body = _rerolled(_Joining(program, touched, local).nodes(program.body), buffers)
     return program if body == program.body else with_unique_names(replace(program, body=body))
 
 
-def _rerolled(body: tuple[HostNode, ...]) -> tuple[HostNode, ...]:
-    return with_leaves(
-        body,
-        lambda node: (rerolled(_in_memory(node)) if isinstance(node, MdHom) and _is_map(node) else node,),
-    )
+def _rerolled(body: tuple[HostNode, ...], buffers: Buffers) -> tuple[HostNode, ...]:
+    """Return nodes with maps of alike results over one dimension more, unless they are parts of records."""
+
+    def change(node: HostNode) -> tuple[HostNode, ...]:
+        if not isinstance(node, MdHom) or not _is_map(node):
+            return (node,)
+        in_order = _in_memory(node)
+        made = rerolled(in_order)
+        is_longer = len(node.outputs) > max(LINES) or lie_in_rows(made, len(made.extents) - 1, buffers)
+        return (made if is_longer else in_order,)
+
+    return with_leaves(body, change)
 
 
 def _in_memory(node: MdHom) -> MdHom:

@@ -19,6 +19,7 @@ from polyloom.ir.host import Buffer, HostNode, HostProgram, MdHom, Role, uses
 from polyloom.ir.transform.join_maps import joined_maps
 from polyloom.ir.transform.narrow_integers import narrow_integers
 from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.transform.unrolled_records import unrolled_records
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.asked import proved
@@ -82,6 +83,7 @@ def tree_of(
     choose = in_tiles(tiled, schedules)
     program = after_pass("the tiling of wavefronts", with_wavefronts(tiled.program, device))
     program = after_pass("the fusion of sweeps", fused_sweeps(program, device))
+    program = after_pass("the unrolling of records", unrolled_records(program))
     program = after_pass("the joining of maps", joined_maps(program))
     program = after_pass("the ordering of maps", maps_in_order(program, device))
     program = after_pass("narrower integers", narrow_integers(program))

@@ -163,7 +163,9 @@ class Scope:
         if not subscripts and variable.lanes:
             return self.element_of(variable.text)
         if variable.flat:
-            return f"{variable.text}[{self._row_by_row(subscripts, variable.shape)}]"
+            place = row_by_row(subscripts, variable)
+            text = self._of_data(subscripts, variable.shape) if place is None else self.integer(place)
+            return f"{variable.text}[{text}]"
         if variable.lanes:
             vector = self.vector(variable, subscripts)
             return self._lane(vector, self.subscript(subscripts[-1]))
@@ -181,16 +183,6 @@ class Scope:
     def _lane(self, vector: str, lane: str) -> str:
         number = f"{int(lane):x}" if lane.isdigit() else lane
         return self.dialect.lane.format(vector=vector, lane=lane, digit=number)
-
-    def _row_by_row(self, subscripts: tuple[Subscript, ...], shape: tuple[IntExpression, ...]) -> str:
-        """Return the place of an element in memory: ``i * n + k``."""
-        if any(isinstance(s, Compute) for s in subscripts):
-            return self._of_data(subscripts, shape)
-        found: list[tuple[int, IntExpression]] = []
-        for k, subscript in enumerate(subscripts):
-            assert not isinstance(subscript, Compute)
-            found.append((1, product_of([subscript, *shape[k + 1 :]])))
-        return self.integer(sum_of(found))
 
     def _of_data(self, subscripts: tuple[Subscript, ...], shape: tuple[IntExpression, ...]) -> str:
         text = Text("")
@@ -215,6 +207,16 @@ class Scope:
 
 
 _ATOM, _PREFIX, _TIMES, _PLUS = 11, 10, 9, 8
+
+
+def row_by_row(subscripts: tuple[Subscript, ...], variable: Variable) -> IntExpression | None:
+    """Return the place of an element in memory: ``i * n + k``; None where data decide."""
+    found = list[tuple[int, IntExpression]]()
+    for k, subscript in enumerate(subscripts):
+        if isinstance(subscript, Compute):
+            return None
+        found.append((1, product_of([subscript, *variable.shape[k + 1 :]])))
+    return sum_of(found)
 
 
 def coefficient(expression: IntExpression, name: str) -> IntExpression | None:

@@ -11,6 +11,7 @@ from polyloom.mdh.print.prefetches import prefetches
 from polyloom.mdh.print.team import TEAM
 from polyloom.mdh.print.values import literal
 from polyloom.mdh.print.vectors.c_vectors import VectorLoop, is_vector_width
+from polyloom.mdh.print.vectors.interleaved_loads import Parts, interleaved_loads
 from polyloom.mdh.print.vectors.kept_vectors import AS_IT_IS, Kept, kept_vectors
 from polyloom.mdh.print.vectors.turned_blocks import turned_blocks
 from polyloom.mdh.print.vectors.wide_moves import moved_at_once
@@ -38,9 +39,15 @@ MOST_ON_STACK = 2**15
 def block_lines(code: Code, scope: Scope, kept: Mapping[int, Kept] | None = None) -> Iterator[str]:
     """Yield the lines of a block, not indented. ``kept``: what its statements find in registers, if known."""
     taken, kept = 0, kept_vectors(code, scope) if kept is None else kept
+    parts = interleaved_loads(code, scope, kept)
     for k, statement in enumerate(code):
         yield from prefetches(code[:k], statement, code[k + 1 :], scope)
-        yield from _lines_with(kept[k], statement, scope) if k in kept else statement_lines(statement, scope)
+        if k in kept:
+            yield from _lines_with(kept[k], statement, scope)
+        elif k in parts:
+            yield from _lines_of_parts(parts[k], statement, scope)
+        else:
+            yield from statement_lines(statement, scope)
         scope = declared(statement, scope)
         taken += isinstance(statement, Array) and not _is_on_stack(statement)
     yield from (of_team(scope, "give") for _ in range(taken))
@@ -53,6 +60,13 @@ def _lines_with(kept: Kept, loop: Statement, scope: Scope) -> Iterator[str]:
     loops = VectorLoop(loop.iterator, loop.end.value, scope, kept=kept.names, texts=kept.texts)
     yield from loops.lines(loop.body)
     yield from kept.after
+
+
+def _lines_of_parts(parts: Parts, loop: Statement, scope: Scope) -> Iterator[str]:
+    """Yield the lines of a vector loop with parts of records that are loaded before it, or were."""
+    assert isinstance(loop, For) and isinstance(loop.end, Number)
+    yield from parts.before
+    yield from VectorLoop(loop.iterator, loop.end.value, scope, turned=parts.names).lines(loop.body)
 
 
 def of_team(scope: Scope, function: str, *arguments: str) -> str:

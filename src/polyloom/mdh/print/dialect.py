@@ -217,10 +217,16 @@ OF_INTEGERS = ("floor_div", "lesser", "greater")
 INTERLEAVED = {n: f"store{n}" for n in NEAR}
 """Helpers that store so many vectors, whose elements take turns in memory."""
 
-MOVING = ("load", "store", "gather", "scatter", *INTERLEAVED.values())
+LOADED_IN_TURN = {n: f"load{n}" for n in NEAR}
+"""Helpers that load so many of them."""
+
+MOVING = ("load", "store", "gather", "scatter", *INTERLEAVED.values(), *LOADED_IN_TURN.values())
 """Helpers that load and store vectors."""
 
 ROUND_HALF = "round_half"
+
+SHORTS_MULTIPLIED = "mul_shorts"
+"""The helper of C that multiplies vectors of integers of 32 bits that 16 have, the second without a sign."""
 
 TURNED = "turned"
 """The helper of C that loads blocks of elements and turns them in registers."""
@@ -300,6 +306,7 @@ _C_MOVES = {
         family: f"{{helper}}({{address}}, {', '.join(f'{{v{k}}}' for k in range(n))});"
         for n, family in INTERLEAVED.items()
     },
+    **dict.fromkeys(LOADED_IN_TURN.values(), "{helper}({address}, {name});"),
 }
 
 C = Dialect(

@@ -16,17 +16,26 @@ from polyloom.ir.scalar_functions.spelling import Call, Formula
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.dialect import (
     INTERLEAVED,
+    LOADED_IN_TURN,
     NARROW,
     ROUND_HALF,
+    SHORTS_MULTIPLIED,
     TURNED,
     UNSIGNED,
     WIDENED,
     Dialect,
 )
 from polyloom.mdh.print.library.kinds import Kind, one_line
-from polyloom.mdh.print.library.moves import interleaved_store, moved, moved_half, streamed, turned
+from polyloom.mdh.print.library.moves import (
+    interleaved_load,
+    interleaved_store,
+    moved,
+    moved_half,
+    streamed,
+    turned,
+)
 from polyloom.mdh.print.library.quick_functions import PREFIX, Names, quick_function
-from polyloom.mdh.print.library.x86 import absolute, chosen_extreme, extreme, widened
+from polyloom.mdh.print.library.x86 import absolute, chosen_extreme, extreme, shorts_multiplied, widened
 from polyloom.mdh.print.needs import Helper, Needs, all_needs
 
 
@@ -364,7 +373,9 @@ _VECTORS = frozenset(
         ),
         *("abs", "fabs", "to_bfloat16", "splat", "select", "lanes", "load", "store", "gather", "scatter"),
         *INTERLEAVED.values(),
+        *LOADED_IN_TURN.values(),
         TURNED,
+        SHORTS_MULTIPLIED,
     ]
 )
 """Helpers of C that work on whole vectors; the others do so element by element."""
@@ -397,7 +408,9 @@ _WRITERS: dict[str, Callable[[str, str, Kind], str]] = {
     "gather": moved,
     "scatter": moved,
     **dict.fromkeys(INTERLEAVED.values(), interleaved_store),
+    **dict.fromkeys(LOADED_IN_TURN.values(), interleaved_load),
     TURNED: turned,
+    SHORTS_MULTIPLIED: shorts_multiplied,
     "stream": streamed,
 }
 """What writes the definition of a helper."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.costs import NEAR
-from polyloom.mdh.print.dialect import INTERLEAVED
+from polyloom.mdh.print.dialect import INTERLEAVED, LOADED_IN_TURN
 from polyloom.mdh.print.library.kinds import Kind
-from polyloom.mdh.print.library.shuffles import backwards, backwards_stored, every, interleaved
+from polyloom.mdh.print.library.shuffles import apart, backwards, backwards_stored, every, interleaved
 from polyloom.mdh.print.library.turned_blocks import PIECE, TurnedNames, turned_block
 
 
@@ -98,6 +98,19 @@ def interleaved_store(name: str, family: str, kind: Kind) -> str:
     return (
         f"static inline void {name}({kind.scalar} *to{parameters})\n{{\n"
         f"{interleaved(str(kind), copy, kind.width, count)}"
+        f"    for (int l = 0; l < {kind.width}; l++) {{\n{one_by_one}    }}\n}}\n"
+    )
+
+
+def interleaved_load(name: str, family: str, kind: Kind) -> str:
+    """Return a function that loads vectors whose elements take turns."""
+    (count,) = (n for n, each in LOADED_IN_TURN.items() if each == family)
+    copy = kind.dialect.of_header("string.h", "memcpy")
+    one_by_one = "".join(f"        v[{k}][l] = from[{count} * l + {k}];\n" for k in range(count))
+    head = f"static inline __attribute__((always_inline)) void {name}"
+    return (
+        f"{head}(const {kind.scalar} *from, {kind} *v)\n{{\n"
+        f"{apart(str(kind), copy, kind.width, count)}"
         f"    for (int l = 0; l < {kind.width}; l++) {{\n{one_by_one}    }}\n}}\n"
     )
 

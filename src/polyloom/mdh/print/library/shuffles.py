@@ -62,6 +62,34 @@ def interleaved(kind: str, copy: str, width: int, count: int) -> str:
     return _where_shuffled("\n".join([*lines, "    return;"]) + "\n")
 
 
+def apart(kind: str, copy: str, width: int, count: int) -> str:
+    """Return lines that load vectors whose elements take turns into ``v[0]``, ``v[1]``, ..."""
+    names = [f"w{k}" for k in range(count)]
+    lines = [f"    {kind} {', '.join(names)};"]
+    lines += [f"    {copy}(&w{k}, from{f' + {k * width}' if k else ''}, sizeof w{k});" for k in range(count)]
+    if count == 4:  # every second of two pairs, and of these: eight shuffles in place of twelve
+        pairs = [(f"u{k}", _every_second(names[k % 2 * 2 :][:2], k // 2, width)) for k in range(4)]
+        lines += [f"    const {kind} {name} = {text};" for name, text in pairs]
+        ends = [_every_second(["u0", "u1"] if k % 2 == 0 else ["u2", "u3"], k // 2, width) for k in range(4)]
+    else:
+        ends = [_part(names, k, width) for k in range(count)]
+    lines += [f"    v[{k}] = {text};" for k, text in enumerate(ends)]
+    return _where_shuffled("\n".join([*lines, "    return;"]) + "\n")
+
+
+def _every_second(names: Sequence[str], first: int, width: int) -> str:
+    return _shuffled(names, [first + 2 * lane for lane in range(width)])
+
+
+def _part(names: Sequence[str], number: int, width: int) -> str:
+    """Return every third element of three vectors in a row, or every second of two, from one on."""
+    at = [number + len(names) * lane for lane in range(width)]
+    text = _shuffled(names[:2], [p if p < 2 * width else 0 for p in at])
+    for name in names[2:]:
+        text = _shuffled((text, name), [k if p < 2 * width else p - width for k, p in enumerate(at)])
+    return text
+
+
 def _turns(names: Sequence[str], number: int, width: int) -> str:
     """Return vector ``number`` of those whose elements come from several in turn."""
     count = len(names)

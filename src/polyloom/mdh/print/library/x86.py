@@ -53,6 +53,25 @@ def _of_integers(name: str, kind: Kind, plain: str, family: str, given: str, *, 
     return _in_hardware(name, kind, plain, has, own, given=", ".join(typed), before=before)
 
 
+def shorts_multiplied(name: str, family: str, kind: Kind) -> str:
+    """Return products of integers of 16 bits; above these the second has zeros.
+
+    The instruction adds the product of the upper halves to that of the lower ones.
+    """
+    size = kind.width * kind.element.size
+    has, own = {
+        16: ("__SSE2__", "pmaddwd128((shorts)a, (shorts)b)"),
+        32: ("__AVX2__", "pmaddwd256((shorts)a, (shorts)b)"),
+        64: ("__AVX512BW__", "pmaddwd512_mask((shorts)a, (shorts)b, (large){0}, -1)"),
+    }.get(size, ("", ""))
+    before = f"    typedef short shorts __attribute__((vector_size({size})));\n"
+    if size == 64:
+        before += "    typedef int large __attribute__((vector_size(64)));\n"
+    signed = kind.reinterpreted(f"({kind.unsigned.reinterpreted('b')} << 16)")
+    plain = f"a * ({signed} >> 16)"
+    return _in_hardware(name, kind, plain, has and f"{has} && !defined __clang__", own, before=before)
+
+
 def chosen_extreme(name: str, family: str, kind: Kind) -> str:
     """Return ``a > b ? a : b`` or ``a < b ? a : b`` of floats: b where one is NaN, or both are zeros."""
     word, sign = ("max", ">") if family == "larger" else ("min", "<")

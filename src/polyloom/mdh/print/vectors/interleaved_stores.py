@@ -14,9 +14,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from polyloom.mdh.device.costs import NEAR
-from polyloom.mdh.print.c_scope import Scope, coefficient
+from polyloom.mdh.print.c_scope import Scope, coefficient, row_by_row
 from polyloom.mdh.tree.nodes import Code, Compute, Statement, Store
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, sum_of
 
 
 def interleaved_stores(body: Code, lane: str, width: int, scope: Scope) -> tuple[Store, ...]:
@@ -56,12 +56,7 @@ def _place(statement: Statement, lane: str, scope: Scope) -> IntExpression | Non
     variable = scope.variables.get(statement.array)
     if variable is None or variable.lanes or variable.held or variable.is_half or variable.streams:
         return None
-    terms: list[tuple[int, IntExpression]] = []
-    for k, subscript in enumerate(statement.subscripts):
-        if isinstance(subscript, Compute):
-            return None
-        terms.append((1, product_of([subscript, *variable.shape[k + 1 :]])))
-    return sum_of(terms)
+    return row_by_row(statement.subscripts, variable)
 
 
 def _is_in_register(value: Compute, lane: str, scope: Scope) -> bool:

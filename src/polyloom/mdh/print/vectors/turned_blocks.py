@@ -71,7 +71,7 @@ def _block(loop: For, scope: Scope) -> _Block | None:
         return None
     found = [load for load in _loads(vectors.body) if _is_turned(load, loop, vectors, width, scope)]
     stores = [s for s in vectors.body if isinstance(s, Store)]
-    if not found or any(_meet(load, s, scope) for load in found for s in stores):
+    if not found or any(may_meet(load, s, scope) for load in found for s in stores):
         return None
     names = {load: f"{TURNED}{k}" for k, load in enumerate(found)}
     return _Block(loop=loop, vectors=vectors, count=count, width=width, loads=names)
@@ -100,7 +100,7 @@ def _is_turned(load: Load, loop: For, vectors: For, width: int, scope: Scope) ->
     return not isinstance(apart, Number) or abs(apart.value) > max(NEAR)
 
 
-def _meet(load: Load, store: Store, scope: Scope) -> bool:
+def may_meet(load: Load, store: Store, scope: Scope) -> bool:
     """Return whether a store may change what a load of another iteration finds."""
     one, other = scope.variables[load.array], scope.variables[store.array]
     is_same = (one.memory or one.text) == (other.memory or other.text)

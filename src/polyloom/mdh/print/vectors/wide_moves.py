@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from polyloom.mdh.print.c_scope import Scope, Variable, at_zero, coefficient
+from polyloom.mdh.print.c_scope import Scope, Variable, at_zero, coefficient, row_by_row
 from polyloom.mdh.tree.nodes import Compute, For, Let, Load, Statement, Store, Subscript
 from polyloom.mdh.tree.ranges import multiple
 from polyloom.mdh.tree.rewrite import loads_of, with_loads
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of, sum_of
+from polyloom.polyhedra.loops.tree import Name, Number
 
 LANES = """\
 template <typename T, int n> struct __align__(sizeof(T) * n < 16 ? sizeof(T) * n : 16) lanes {
@@ -115,7 +115,7 @@ class _Moving:
         variable = self.scope.variables[array]
         if variable.held or variable.lanes or not subscripts:
             return False
-        place = _row_by_row(subscripts, variable)
+        place = row_by_row(subscripts, variable)
         if place is None or coefficient(place, self.lane) != Number(1):
             return False
         wide = min(self.width, WIDEST // _bytes(variable))
@@ -149,13 +149,3 @@ def _taken(scope: Scope) -> Iterator[str]:
 
 def _bytes(variable: Variable) -> int:
     return variable.type.size
-
-
-def _row_by_row(subscripts: tuple[Subscript, ...], variable: Variable) -> IntExpression | None:
-    """Return the place of an element in memory; None where data decide, or extents are not known."""
-    shape, found = variable.shape, list[tuple[int, IntExpression]]()
-    for k, subscript in enumerate(subscripts):
-        if isinstance(subscript, Compute):
-            return None
-        found.append((1, product_of([subscript, *shape[k + 1 :]])))
-    return sum_of(found)

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, product
 from math import ceil, prod
 
+from polyloom.ir.types import ElementType
 from polyloom.mdh.device.costs import NEAR, CpuCosts, InstructionCosts
 from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
@@ -21,6 +22,9 @@ from polyloom.polyhedra.loops.tree import IntExpression, Number, sum_of
 
 _PER_VECTOR = 1.5
 """What each further vector costs, of every second element's cost; an estimate, loops in the first cache."""
+
+_OF_NARROW = {1: 0.5, 2: 0.75}
+"""What a shuffled element of so many bytes costs, of one of four: a register has more; an estimate."""
 
 _REVERSAL = 1.0
 """Instructions that put the elements of a vector into the other order."""
@@ -87,17 +91,18 @@ class StepModel:
             return count * self.registers_per_value * (split + _REVERSAL)
         if not unit:
             distance = access.strides[vector] if plan is None else None
-            apart = self.near_element(distance) * width
+            apart = self.near_element(distance, access.buffer.type) * width
             turned = turned_dimension(self.sizes.facts, access) if plan is None else None
             return count * (apart if turned is None else min(apart, self._turned))
         return count * self.registers_per_value * (self.costs.aligned_load if aligned else split)
 
-    def near_element(self, distance: IntExpression | None) -> float:
+    def near_element(self, distance: IntExpression | None, kind: ElementType) -> float:
         """Return the cost of an element where those of a vector lie apart: near ones are shuffled out.
 
         ``distance``: None where it is not known.
         """
-        gathered, second = self.costs.gathered_element, self.costs.every_second_element
+        gathered = self.costs.gathered_element
+        second = self.costs.every_second_element * _OF_NARROW.get(kind.size, 1.0)
         if distance == Number(2):
             return second
         if isinstance(distance, Number) and distance.value in NEAR:
@@ -263,7 +268,7 @@ class CycleModel:
         is_whole = isinstance(stride, Number) and len(alike) == len(numbers) == stride.value
         if not is_whole or numbers[-1] - numbers[0] != len(numbers) - 1:
             return alone
-        return min(alone, self.step.near_element(stride))
+        return min(alone, self.step.near_element(stride, access.buffer.type))
 
 
 @lru_cache(maxsize=4096)

@@ -1,0 +1,230 @@
+"""Maps of records, over the parts of one: all parts at one point, as many results.
+
+    q[i][a] = r[a] * p[i][a]  over n x 3  ->  q[i][0] = r[0] * p[i][0]; ...; q[i][2] = r[2] * p[i][2]  over n
+
+Records are what a row of two, three or four elements in memory is: colours of a pixel, coordinates, the two
+parts of a complex number. Vectors run along the records then, and are stored as whole lines; vectors along
+the parts would have two to four elements. A sum over the parts of a record becomes its terms, in their order.
+Rows that are one with the next ones stay as they are: they are longer rows.
+
+Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from polyloom.ir.expressions import Constant, Expression, Iterator, Read
+from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Order, View
+from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.transform.flatten_dimensions import Buffers, lie_in_rows
+from polyloom.ir.transform.fuse_maps import combined_dimensions
+from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in, sum_of, with_leaves
+
+LINES = (2, 3, 4)
+"""How many elements a record may have."""
+
+MANY = 16
+"""Records along which vectors run: as many as a vector has elements, or more."""
+
+
+def unrolled_records(program: HostProgram) -> HostProgram:
+    """Return the program with maps of records over whole records.
+
+    Every element gets the value that it had, by the same operations.
+    """
+    buffers = {b.name: b for b in program.buffers}
+
+    def change(node: HostNode) -> tuple[HostNode, ...]:
+        return (over_records(node, buffers) if isinstance(node, MdHom) else node,)
+
+    return replace(program, body=with_leaves(program.body, change))
+
+
+def over_records(hom: MdHom, buffers: Buffers) -> MdHom:
+    """Return a map of whole records; itself where its results are not parts of records."""
+    summed = _unrolled_sum(hom, buffers)
+    for d in reversed(range(len(summed.extents))):
+        if _are_parts(summed, d, buffers):
+            return _unrolled(summed, d)
+    return hom
+
+
+def _are_parts(hom: MdHom, d: int, buffers: Buffers) -> bool:
+    """Whether a map's results, or what one of its inputs has, are parts of records along a dimension."""
+    plain = all(part is None for part in (*hom.initial, *hom.finish))
+    if len(hom.extents) < 2 or combined_dimensions(hom) or not plain or not _is_free(hom, d):
+        return False
+    few = len(hom.outputs) * _points(hom, d) <= max(LINES)
+    is_stored = all(_record(hom, view, d, buffers) for view in hom.outputs)
+    return few and (is_stored or _are_loaded(hom, d, buffers)) and not lie_in_rows(hom, d, buffers)
+
+
+def _are_loaded(hom: MdHom, d: int, buffers: Buffers) -> bool:
+    """Whether an input has records of all parts along a dimension, and results lie in rows along them."""
+    wholes = [_record(hom, view, d, buffers) for view in hom.inputs]
+    along = {k for found in wholes if found and found.length == _points(hom, d) for k in found.along}
+    rows = [view.indices[-1] for view in hom.outputs if view.indices]
+    return any(all(isinstance(i, Index) and abs(i.coefficients[k]) == 1 for i in rows) for k in along)
+
+
+def _is_free(hom: MdHom, d: int) -> bool:
+    """Whether an iterator of few points decides nothing but what is read and where."""
+    conditions = [e for e in (hom.guard, hom.written) if e is not None]
+    return 1 < _points(hom, d) <= max(LINES) and not any(hom.iterators[d] in names_in(e) for e in conditions)
+
+
+def _points(hom: MdHom, d: int) -> int:
+    """Return the extent of a dimension; 0 where it is no number."""
+    extent = hom.extents[d]
+    return extent.value if isinstance(extent, Number) else 0
+
+
+@dataclass(frozen=True)
+class _Records:
+    """How many elements they have, and the dimensions that name them in turn."""
+
+    length: int
+    along: tuple[int, ...]
+
+
+def _record(hom: MdHom, view: View, d: int, buffers: Buffers) -> _Records | None:
+    """Return the records whose parts a dimension names, many of which others name; None: there are none."""
+    if not view.indices or not all(isinstance(index, Index) for index in view.indices):
+        return None
+    *outer, last = view.affine
+    if last.coefficients[d] != 1 or any(index.coefficients[d] for index in outer):
+        return None
+    steps = {k: abs(c) for k, c in last.used if k != d}
+    if steps:
+        length = min(steps.values())
+        is_one = all(c % length == 0 for c in steps.values())
+    else:
+        extent = buffers[view.buffer].shape[-1]
+        length, is_one = (extent.value, True) if isinstance(extent, Number) else (0, False)
+        steps = {k: length * abs(c) for k, c in outer[-1].used} if outer else {}
+    along = tuple(k for k, step in steps.items() if step == length and not 0 < _points(hom, k) < MANY)
+    return _Records(length, along) if is_one and along and length in LINES else None
+
+
+def _unrolled(hom: MdHom, d: int) -> MdHom:
+    """Return a map of all that it gives along a dimension, as results of one point each."""
+    inputs: dict[View, int] = {}
+    terms, outputs = list[Expression](), list[View]()
+    for point in range(_points(hom, d)):
+        at = _Point(d, point, [*hom.inputs], inputs)
+        terms += [at.value(term) for term in hom.terms]
+        outputs += [at.view(view) for view in hom.outputs]
+    stay = [k for k in range(len(hom.extents)) if k != d]
+    return replace(
+        hom,
+        iterators=tuple(hom.iterators[k] for k in stay),
+        extents=tuple(hom.extents[k] for k in stay),
+        combine=tuple(hom.combine[k] for k in stay),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        terms=tuple(terms),
+        initial=(None,) * len(outputs),
+        finish=(None,) * len(outputs),
+    )
+
+
+class _Point:
+    """A point of a dimension: views and scalar functions there, without it.
+
+    ``inputs``: the places of all views that are read, to which those that are read here are added.
+    """
+
+    def __init__(self, d: int, point: int, views: Sequence[View], inputs: dict[View, int]) -> None:
+        self.d, self.point, self.views, self.inputs = d, point, views, inputs
+
+    def view(self, view: View) -> View:
+        """Return which element a view names."""
+        indices = (self._index(i) if isinstance(i, Index) else self.value(i) for i in view.indices)
+        return View(view.buffer, tuple(indices), view.span)
+
+    def value(self, value: Expression) -> Expression:
+        """Return a scalar function, of reads of all views that are found."""
+        return rebuilt(value, self._leaf)
+
+    def _index(self, index: Index) -> Index:
+        steps = index.coefficients
+        offset: IntExpression = sum_of([(1, index.offset), (steps[self.d] * self.point, Number(1))])
+        return Index((*steps[: self.d], *steps[self.d + 1 :]), offset)
+
+    def _leaf(self, part: Expression) -> Expression | None:
+        match part:
+            case Read(position=position, type=kind):
+                view = self.view(self.views[position])
+                return Read(self.inputs.setdefault(view, len(self.inputs)), kind)
+            case Iterator(dimension=dimension, type=kind):
+                if dimension == self.d:
+                    return Constant(self.point, kind)
+                return Iterator(dimension - (dimension > self.d), kind)
+            case _:
+                return None
+
+
+# Sums over the parts of a record
+
+
+def _unrolled_sum(hom: MdHom, buffers: Buffers) -> MdHom:
+    """Return a map of all terms of a reduction over the parts of a record; itself where it is none."""
+    reduced = combined_dimensions(hom)
+    if len(reduced) != 1 or len(hom.extents) < 2 or len(hom.outputs) != 1:
+        return hom
+    (d,) = reduced
+    operator = hom.combine[d]
+    combiner = operator.combiner
+    found = [_record(hom, view, d, buffers) for view in hom.inputs]
+    records = [record is not None and record.length == _points(hom, d) for record in found]
+    kept = all(isinstance(index, Index) for index in hom.outputs[0].indices)
+    if operator.order is not Order.POINTWISE or combiner is None or not any(records) or not kept:
+        return hom
+    if not _is_free(hom, d) or hom.guard is not None:
+        return hom
+    inputs: dict[View, int] = {}
+    points = [_Point(d, point, hom.inputs, inputs) for point in range(_points(hom, d))]
+    (term,), (initial,), (end,), (neutral,) = hom.terms, hom.initial, hom.finish, combiner.neutral
+    kind = term.type
+
+    def combined(left: Expression, right: Expression) -> Expression:
+        return rebuilt(
+            combiner.results[0],
+            lambda part: (left, right)[part.position] if isinstance(part, Read) else None,
+        )
+
+    parts = [point.value(term) for point in points]
+    if initial is not None:
+        parts.insert(0, points[0].value(initial))
+    elif neutral is not None:
+        parts.insert(0, Constant(neutral, kind))
+    total = parts[0]
+    for part in parts[1:]:
+        total = combined(total, part)
+    if end is not None:
+        total = _with_total(end, len(hom.inputs), total, points[0])
+    stay = [k for k in range(len(hom.extents)) if k != d]
+    return replace(
+        hom,
+        iterators=tuple(hom.iterators[k] for k in stay),
+        extents=tuple(hom.extents[k] for k in stay),
+        combine=tuple(hom.combine[k] for k in stay),
+        inputs=tuple(inputs),
+        outputs=tuple(points[0].view(view) for view in hom.outputs),
+        terms=(total,),
+        initial=(None,),
+        finish=(None,),
+    )
+
+
+def _with_total(end: Expression, position: int, total: Expression, at: _Point) -> Expression:
+    """Return what is made of a total, with that in place of its read."""
+
+    def leaf(part: Expression) -> Expression | None:
+        if isinstance(part, Read) and part.position == position:
+            return total
+        return at.value(part) if isinstance(part, Read | Iterator) else None
+
+    return rebuilt(end, leaf)
