@@ -105,12 +105,11 @@ def _records(code: Code, scope: Scope, others: frozenset[int]) -> Iterator[list[
 
 def _is_straight(statement: Statement, scope: Scope) -> bool:
     """Return whether a statement stores vectors, and does nothing else."""
-    match statement:
-        case For(kind=Kind.VECTOR, end=Number(value=width), body=body):
-            straight = all(isinstance(s, Store) for s in body)
-            return straight and width >= LEAST_LANES and is_vector_width(width, scope.dialect)
-        case _:
-            return False
+    if not isinstance(statement, For) or statement.kind is not Kind.VECTOR:
+        return False
+    straight, end = all(isinstance(s, Store) for s in statement.body), statement.end
+    width = end.value if isinstance(end, Number) else 0
+    return straight and width >= LEAST_LANES and is_vector_width(width, scope.dialect)
 
 
 def _is_held(array: str, scope: Scope) -> bool:
