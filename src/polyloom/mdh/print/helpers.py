@@ -35,7 +35,14 @@ from polyloom.mdh.print.library.moves import (
     turned,
 )
 from polyloom.mdh.print.library.quick_functions import PREFIX, Names, quick_function
-from polyloom.mdh.print.library.x86 import absolute, chosen_extreme, extreme, shorts_multiplied, widened
+from polyloom.mdh.print.library.x86 import (
+    absolute,
+    chosen_extreme,
+    extreme,
+    shorts_multiplied,
+    square_root,
+    widened,
+)
 from polyloom.mdh.print.needs import Helper, Needs, all_needs
 
 
@@ -121,7 +128,8 @@ def _definition(helper: Helper, dialect: Dialect) -> str:
     if family.startswith(PREFIX):
         return quick_function(name, family, element, _names(family, kind))
     if not dialect.own_functions and width > 1 and family not in _VECTORS:
-        return _lane_by_lane(name, family, kind)
+        plain = _lane_by_lane(name, family, kind)
+        return square_root(name, kind, plain) if family == "sqrt" else plain
     if family in formulas():
         return one_line(name, kind, "a", _filled(formulas()[family].body, kind))
     return _WRITERS[family](name, family, kind)

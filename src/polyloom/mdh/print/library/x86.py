@@ -85,6 +85,26 @@ def chosen_extreme(name: str, family: str, kind: Kind) -> str:
     return _in_hardware(name, kind, kind.chosen(f"a {sign} b", "a", "b"), has, own)
 
 
+def square_root(name: str, kind: Kind, plain: str) -> str:
+    """Return square roots of vectors; ``plain``: the function for other compilers and processors.
+
+    gcc calls the library's function for each element where it may set ``errno``, whatever pragmas say.
+    """
+    letter = "d" if kind.element is ElementType.FLOAT64 else "s"
+    has, suffix, more = {
+        16: ("__SSE2__", "", ""),
+        32: ("__AVX__", "256", ""),
+        64: ("__AVX512F__", "512_mask", ", a, -1, 4"),
+    }.get(kind.width * kind.element.size, ("", "", ""))
+    if not has or kind.element not in (ElementType.FLOAT32, ElementType.FLOAT64):
+        return plain
+    own = f"return __builtin_ia32_sqrtp{letter}{suffix}(a{more});"
+    return (
+        f"#if defined {has} && !defined __clang__\n"
+        f"static inline {kind} {name}({kind} a) {{ {own} }}\n#else\n{plain}#endif\n"
+    )
+
+
 def _in_hardware(
     name: str, kind: Kind, plain: str, has: str, own: str, *, given: str = "", before: str = ""
 ) -> str:

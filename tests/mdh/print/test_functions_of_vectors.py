@@ -1,8 +1,9 @@
-"""Conversions of vectors of C between all types, and absolute values, against NumPy's."""
+"""Functions of vectors of C against NumPy's: conversions between all types, products, roots."""
 
 from __future__ import annotations
 
 import ctypes
+import platform
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from polyloom.c_compilers import c_compilers
+from polyloom.c_compilers import c_compiler, c_compilers
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -69,6 +70,35 @@ def test_absolute_values(family: str, elements: list[ElementType], tmp_path: Pat
             expected = np.abs(values)
         bits = f"u{element.size}"
         np.testing.assert_array_equal(run(values).view(bits), expected.view(bits), element.value)
+
+
+@pytest.mark.parametrize("kind", FLOATS, ids=str)
+def test_square_roots(kind: ElementType, tmp_path: Path) -> None:
+    def root(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
+        return f"{language.function('sqrt', *case[1:])}(v)"
+
+    for run, (element, _, width) in _built([(kind, kind, w) for w in (2, *WIDTHS)], root, tmp_path):
+        values = _values(element)
+        with np.errstate(all="ignore"):
+            expected = np.sqrt(values)
+        np.testing.assert_array_equal(run(values), expected, str(width))
+        assert np.signbit(run(values)[2]), "the root of minus zero"
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instructions of x86")
+def test_square_roots_are_no_calls(tmp_path: Path) -> None:
+    """They are instructions in a drop-in too, whose users do not say that nobody reads ``errno``."""
+    compiler = c_compiler("gcc")
+    if compiler is None:
+        pytest.skip("there is no gcc")
+    language, case = C.noting(), (ElementType.FLOAT32, ElementType.FLOAT32, 8)
+    text = _function("f", case, f"{language.function('sqrt', case[1], 8)}(v)", language)
+    types, _ = definitions(language.noted, C)
+    headers = [f"#include <{name}>" for name in ("stdint.h", "string.h", "math.h")]
+    (tmp_path / "f.c").write_text("\n".join([*headers, types, text]))
+    subprocess.run([*compiler.command, "-O2", "-mavx2", "-S", "f.c"], cwd=tmp_path, check=True)
+    found = (tmp_path / "f.s").read_text()
+    assert "sqrtps" in found and "call" not in found
 
 
 @pytest.mark.parametrize("family", ["max", "min"])
@@ -172,7 +202,9 @@ def _built(cases: list[Case], value: Callable[[Dialect, Case], str], folder: Pat
     text = [_function(f"f{k}", case, value(language, case), language) for k, case in enumerate(cases)]
     types, _ = definitions(language.noted, C)
     source = folder / "f.c"
-    source.write_text("\n".join(["#include <stdint.h>", "#include <string.h>", types, *text]))
+    source.write_text(
+        "\n".join(["#include <stdint.h>", "#include <string.h>", "#include <math.h>", types, *text])
+    )
     found = list[tuple[Run, Case]]()
     compiler = next(c_compilers())
     for flags in FLAGS:
@@ -186,6 +218,7 @@ def _built(cases: list[Case], value: Callable[[Dialect, Case], str], folder: Pat
             "-o",
             str(library),
             str(source),
+            "-lm",
         ]
         subprocess.run(command, check=True, timeout=120)
         if not {flag.removeprefix("-m") for flag in flags[1:]} <= processor_flags():
