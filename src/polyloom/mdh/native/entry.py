@@ -37,13 +37,20 @@ class Entry:
         return Call(team(self.threads, self.team), self.address, arrays, integers)
 
 
-def built(function: Function, compiler: CCompiler, threads: int, *, seconds: float = SECONDS) -> Entry:
+def built(
+    function: Function,
+    compiler: CCompiler,
+    threads: int,
+    *,
+    flags: Sequence[str] = (),
+    seconds: float = SECONDS,
+) -> Entry:
     """Print, build and load a function. Errors: ``native-build``, ``native-load``.
 
-    ``seconds``: that the compiler may take for each file.
+    ``flags``: of the compiler, behind those of all functions; ``seconds``: that it may take for each file.
     """
     contraction = "fast" if function.contracted else "off"
-    builder = builder_of(compiler, (f"-ffp-contract={contraction}",), seconds=seconds)
+    builder = builder_of(compiler, (f"-ffp-contract={contraction}", *flags), seconds=seconds)
     with Objects(builder, available_threads()) as objects:
         text = c_text(function, shares=True, reader=Reader(CHARACTERS, objects.begin))
         library = builder.shared(text.files(CHARACTERS), objects)

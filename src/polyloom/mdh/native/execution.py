@@ -60,6 +60,9 @@ NDArray = npt.NDArray[Any]
 LINE = 64
 """Bytes of a cache line."""
 
+ONCE = ("-O2",)
+"""Flags for what runs once for given constants: gcc takes a third of the time that -O3 takes."""
+
 Schedules = Callable[[MdHom, HostProgram, DeviceModel], Schedule | None]
 """Chooses the schedule of an md_hom of a program; None: it stays a plain nest."""
 
@@ -255,7 +258,7 @@ class NativeExecutable:
         if not load.body:
             return Loading(None, frozenset())
         named = replace(final(load), name=f"{load.name}_load")
-        entry = built(named, self.device.compiler, self.device.threads)
+        entry = built(named, self.device.compiler, self.device.threads, flags=ONCE)
         views = {r.name: r.parameter for r in load.reshaped}
         used = {views.get(name, name) for name in arrays_used(load.body)}
         return Loading(entry, frozenset(used & self.constants))
