@@ -17,6 +17,7 @@ from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, R
 from polyloom.ir.naming import Names
 from polyloom.ir.node_names import with_unique_names
 from polyloom.ir.rounding.library_functions import library_functions
+from polyloom.ir.transform.decided_choices import with_decided_choices
 from polyloom.ir.transform.reroll_sums import rerolled_sums
 from polyloom.ir.verification.passes import after_pass, at_the_end, is_on
 from polyloom.ir.verification.programs import InvalidProgram
@@ -37,6 +38,7 @@ from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.model import Scop
 from polyloom.scop.preparation.branches import joined
 from polyloom.scop.preparation.choices import with_choices_made
+from polyloom.scop.preparation.conditional_locals import with_locals_always_set
 from polyloom.scop.preparation.coordinates import over_written
 from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
@@ -201,7 +203,8 @@ _CONTEXT = 50_000
 
 def prepared(scop: Scop) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
-    found = substituted(with_choices_made(with_remainders_joined(joined(with_existing_targets(scop)))))
+    alone = with_existing_targets(with_locals_always_set(scop))
+    found = substituted(with_choices_made(with_remainders_joined(joined(alone))))
     return without_unchanged(with_last_values(found))
 
 
@@ -221,6 +224,7 @@ def _parallel(
         found = _transformed(scop, mode, strict, in_blocks=in_blocks, wavefronts=wavefronts, tiled=tiled)
     check_written(scop, found.program)
     program = after_pass(f"the filling of holes of `{scop.name}`", with_filled_holes(found.program))
+    program = after_pass(f"the decided choices of `{scop.name}`", with_decided_choices(program))
     if not strict:
         program = after_pass(f"the rerolling of sums of `{scop.name}`", rerolled_sums(program))
     return replace(found, program=with_unique_names(program))

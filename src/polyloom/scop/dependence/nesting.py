@@ -72,6 +72,26 @@ def shared_loops(entries: Mapping[str, Entries], names: Sequence[str]) -> int:
     return count
 
 
+def is_in_loops_of(a: Entries, b: Entries) -> bool:
+    """Whether the second statement stands in the same loops as the first one, or in loops inside these."""
+    return a[: depth_of(a)] == b[: depth_of(a)] and b.count(None) >= a.count(None)
+
+
+def depth_of(entries: Entries) -> int:
+    """Return where in its schedule a statement's place in its innermost loop stands."""
+    return 1 + max((k for k, entry in enumerate(entries) if entry is None), default=-1)
+
+
+def shares_all_loops(a: Entries, b: Entries) -> bool:
+    """Whether two statements stand in the same loops, one of them after the other in the innermost."""
+    return is_in_loops_of(a, b) and a.count(None) == b.count(None)
+
+
+def order_of(entries: Entries) -> tuple[float, ...]:
+    """Return a key for the order in which statements stand in the source."""
+    return tuple(-1 if entry is None else entry for entry in entries)
+
+
 def last_position(scop: Scop) -> int:
     """Return the largest value of the first schedule dimension."""
     return int(greatest_coordinate(isl.Set.from_union_set(scop.schedule.range()), 0).to_python())

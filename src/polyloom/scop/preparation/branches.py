@@ -96,7 +96,7 @@ def _joined(first: ScopStatement, second: ScopStatement, between: Sequence[ScopS
     asked = {both.reads[p].array for p in read_positions(condition, opposite)}
     if first.target.array in asked or not all(_runs_with(s, first, asked) for s in between):
         return None
-    split = _split(_conjuncts(condition), _conjuncts(opposite))
+    split = _split(conjuncts(condition), conjuncts(opposite))
     if split is None:
         return None
     around, choice, rest = split
@@ -124,8 +124,8 @@ def _runs_with(other: ScopStatement, first: ScopStatement, asked: set[str]) -> b
     both, shift = appended_reads(first, other)
     places = first_reads(both)
     assert first.condition is not None
-    wanted = _conjuncts(moved_reads(first.condition, places))
-    found = _conjuncts(moved_reads(other.condition, {k: places[k + shift] for k in range(len(other.reads))}))
+    wanted = conjuncts(moved_reads(first.condition, places))
+    found = conjuncts(moved_reads(other.condition, {k: places[k + shift] for k in range(len(other.reads))}))
     return all(condition in found for condition in wanted)
 
 
@@ -145,10 +145,11 @@ def _split(
     return None
 
 
-def _conjuncts(condition: Expression) -> list[Expression]:
+def conjuncts(condition: Expression) -> list[Expression]:
+    """Return the conditions that hold together where one does."""
     match condition:
         case Binary(op=BinaryOp.AND, left=left, right=right):
-            return [*_conjuncts(left), *_conjuncts(right)]
+            return [*conjuncts(left), *conjuncts(right)]
         case _:
             return [condition]
 
@@ -174,7 +175,7 @@ def _are_opposite(a: Expression, b: Expression) -> bool:
     """Whether exactly one holds. Of floats ``a < b`` and ``a >= b`` are both wrong where one is no number."""
     match a, b:
         case (Unary(op=UnaryOp.NOT, operand=inner), other) | (other, Unary(op=UnaryOp.NOT, operand=inner)):
-            return _all(_conjuncts(inner)) == other
+            return _all(conjuncts(inner)) == other
         case Compare(op=p, left=x, right=y), Compare(op=q, left=u, right=v):
             exact = p in (CompareOp.EQ, CompareOp.NE) or not x.type.is_float
             return exact and _OPPOSITE[p] is q and (x, y) == (u, v)

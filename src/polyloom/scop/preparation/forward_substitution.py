@@ -35,9 +35,16 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.naming import fresh
 from polyloom.ir.rebuild import read_positions, rebuilt
-from polyloom.scop.dependence.nesting import Entries, schedules
+from polyloom.scop.dependence.nesting import (
+    Entries,
+    depth_of,
+    is_in_loops_of,
+    order_of,
+    schedules,
+    shares_all_loops,
+)
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
-from polyloom.scop.preparation.statements import appended_reads, without
+from polyloom.scop.preparation.statements import appended_reads, lifted, lifted_access, without
 
 _DIM = isl.dim_type
 
@@ -55,7 +62,7 @@ LONGEST_TEXT = 160
 def substituted(scop: Scop) -> Scop:
     """Return the part without named values that can stand where they are used."""
     entries = schedules(scop)
-    always = {s.name for s in scop.statements if _may_always_be_computed(s, scop)}
+    always = {s.name for s in scop.statements if may_always_be_computed(s, scop)}
     for name in [s.name for s in scop.statements]:
         giving = next(s for s in scop.statements if s.name == name)
         made = _without_value_of(scop, giving, entries)
@@ -79,12 +86,12 @@ def _renamed(
     if over is None or over.name not in always:
         return None
     own = replace(array, name=fresh(array.name, {a.name for a in scop.arrays}))
-    first, last = _order(entries[giving.name]), _order(entries[over.name])
+    first, last = order_of(entries[giving.name]), order_of(entries[over.name])
     changed = {}
     for statement in scop.statements:
         if statement is giving:
             changed[statement.name] = replace(giving, target=_called(giving.target, own.name))
-        elif first < _order(entries[statement.name]) <= last:
+        elif first < order_of(entries[statement.name]) <= last:
             whole = _unconditional(over, array) if statement is over else statement
             reads = (_called(r, own.name) if r.array == array.name else r for r in whole.reads)
             changed[statement.name] = replace(whole, reads=tuple(reads))
@@ -95,14 +102,14 @@ def _renamed(
 
 def _overwriting(giving: ScopStatement, scop: Scop, entries: dict[str, Entries]) -> ScopStatement | None:
     """Return the next statement that stores into the elements of another one, in each of its iterations."""
-    first = _order(entries[giving.name])
+    first = order_of(entries[giving.name])
     later = [
         s
         for s in scop.statements
-        if s.target.array == giving.target.array and _order(entries[s.name]) > first
+        if s.target.array == giving.target.array and order_of(entries[s.name]) > first
     ]
-    over = min(later, key=lambda s: _order(entries[s.name]), default=None)
-    if over is None or not _shares_all_loops(entries[giving.name], entries[over.name]):
+    over = min(later, key=lambda s: order_of(entries[s.name]), default=None)
+    if over is None or not shares_all_loops(entries[giving.name], entries[over.name]):
         return None
     if giving.target.computed or over.target.computed:
         return None
@@ -110,7 +117,7 @@ def _overwriting(giving: ScopStatement, scop: Scop, entries: dict[str, Entries])
     return over if same and over.domain.set_tuple_name(giving.name).is_equal(giving.domain) else None
 
 
-def _may_always_be_computed(statement: ScopStatement, scop: Scop) -> bool:
+def may_always_be_computed(statement: ScopStatement, scop: Scop) -> bool:
     """Whether a value needs no condition: it cannot trap, and all that it is made of exists."""
     if statement.condition is None:
         return True
@@ -163,7 +170,7 @@ def _without_value_of(
     ):
         return scop
     value = _as_stored(giving.value, array)
-    made = {s.name: _with_value(s, _lifted(replace(giving, value=value), s)) for s in users}
+    made = {s.name: _with_value(s, lifted(replace(giving, value=value), s)) for s in users}
     statements = tuple(made.get(s.name, s) for s in scop.statements)
     return without(replace(scop, statements=statements), {giving.name})
 
@@ -202,10 +209,10 @@ def _is_unchanged(
 
     A loop inside the iteration reads it again after all that stands in that loop.
     """
-    first, last = _order(entries[giving.name]), _order(entries[user.name])
+    first, last = order_of(entries[giving.name]), order_of(entries[user.name])
     if len(user.iterators) > len(giving.iterators):  # it runs until that loop ends
-        last = (*last[: _depth(entries[giving.name]) + 1], inf)
-    between = [s for s in scop.statements if s is not giving and first < _order(entries[s.name]) < last]
+        last = (*last[: depth_of(entries[giving.name]) + 1], inf)
+    between = [s for s in scop.statements if s is not giving and first < order_of(entries[s.name]) < last]
     return not any(
         write.target.array == read.array and not _are_apart(giving, read, write, entries)
         for write in between
@@ -219,42 +226,9 @@ def _are_apart(
     """Whether a statement writes, in each iteration, another element than the one that is read in it."""
     if read.computed or write.target.computed:
         return False
-    if not _is_in_loops_of(entries[giving.name], entries[write.name]):
+    if not is_in_loops_of(entries[giving.name], entries[write.name]):
         return False
-    return _lifted_access(read, giving, write).is_disjoint(write.target.relation)
-
-
-def _lifted(giving: ScopStatement, user: ScopStatement) -> ScopStatement:
-    """Return a statement as if it stood in the loops of one inside: it gives there what it gives outside."""
-    if len(user.iterators) == len(giving.iterators):
-        return giving
-    outwards = _outwards(giving, user)
-    domain = giving.domain.apply(outwards.reverse()).set_tuple_name(giving.name)
-
-    def lifted(access: ScopAccess) -> ScopAccess:
-        relation = _lifted_access(access, giving, user).set_tuple_name(_DIM.in_, giving.name)
-        return replace(access, relation=relation)
-
-    return replace(
-        giving,
-        domain=domain,
-        iterators=user.iterators,
-        loops=user.loops,
-        target=lifted(giving.target),
-        reads=tuple(map(lifted, giving.reads)),
-    )
-
-
-def _lifted_access(access: ScopAccess, giving: ScopStatement, inside: ScopStatement) -> isl.Map:
-    """Return what a statement accesses in the iterations around those of another one, by these."""
-    return _outwards(giving, inside).apply_range(access.relation)
-
-
-def _outwards(giving: ScopStatement, inside: ScopStatement) -> isl.Map:
-    """Return the iteration of a statement for each of another one in loops inside."""
-    depth, all_ = len(giving.iterators), len(inside.iterators)
-    whole = isl.Map.identity(inside.domain.get_space().map_from_set())
-    return whole.project_out(_DIM.out, depth, all_ - depth).set_tuple_name(_DIM.out, giving.name)
+    return lifted_access(read, giving, write).is_disjoint(write.target.relation)
 
 
 def _count(statement: ScopStatement, array: str) -> int:
@@ -281,38 +255,19 @@ def _is_given(giving: ScopStatement, user: ScopStatement, entries: dict[str, Ent
     The other one is the only one that writes the array, else ``user`` would be among those that write it.
     """
     a, b = entries[giving.name], entries[user.name]
-    if user.target.array == giving.target.array or not _is_in_loops_of(a, b) or _order(a) >= _order(b):
+    if user.target.array == giving.target.array or not is_in_loops_of(a, b) or order_of(a) >= order_of(b):
         return False
     if len(user.iterators) > len(giving.iterators) and not _is_copy(giving):
         return False
-    lifted = _lifted(giving, user)
-    target = lifted.target.relation.set_tuple_name(_DIM.in_, user.name)
+    inside = lifted(giving, user)
+    target = inside.target.relation.set_tuple_name(_DIM.in_, user.name)
     reads = [read for read in user.reads if read.array == giving.target.array]
     return all(
         not read.computed
         and read.relation.is_equal(target.intersect_domain(read.relation.domain()))
-        and read.relation.domain().is_subset(lifted.domain.set_tuple_name(user.name))
+        and read.relation.domain().is_subset(inside.domain.set_tuple_name(user.name))
         for read in reads
     )
-
-
-def _is_in_loops_of(a: Entries, b: Entries) -> bool:
-    """Whether the second statement stands in the same loops as the first one, or in loops inside these."""
-    return a[: _depth(a)] == b[: _depth(a)] and b.count(None) >= a.count(None)
-
-
-def _depth(entries: Entries) -> int:
-    """Return where in its schedule a statement's place in its innermost loop stands."""
-    return 1 + max((k for k, entry in enumerate(entries) if entry is None), default=-1)
-
-
-def _shares_all_loops(a: Entries, b: Entries) -> bool:
-    """Whether two statements stand in the same loops, one of them after the other in the innermost."""
-    return _is_in_loops_of(a, b) and a.count(None) == b.count(None)
-
-
-def _order(entries: Entries) -> tuple[float, ...]:
-    return tuple(-1 if entry is None else entry for entry in entries)
 
 
 def _with_value(user: ScopStatement, giving: ScopStatement) -> ScopStatement:

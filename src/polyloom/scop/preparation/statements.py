@@ -48,3 +48,36 @@ def moved_access(access: ScopAccess, statement: str, shift: int) -> ScopAccess:
     computed = tuple((place, moved(value)) for place, value in access.computed)
     indices = tuple(moved(value) for value in access.indices)
     return replace(access, relation=relation, computed=computed, indices=indices)
+
+
+def lifted(giving: ScopStatement, user: ScopStatement) -> ScopStatement:
+    """Return a statement as if it stood in the loops of one inside: it gives there what it gives outside."""
+    if len(user.iterators) == len(giving.iterators):
+        return giving
+    outwards = _outwards(giving, user)
+    domain = giving.domain.apply(outwards.reverse()).set_tuple_name(giving.name)
+
+    def moved(access: ScopAccess) -> ScopAccess:
+        relation = lifted_access(access, giving, user).set_tuple_name(_DIM.in_, giving.name)
+        return replace(access, relation=relation)
+
+    return replace(
+        giving,
+        domain=domain,
+        iterators=user.iterators,
+        loops=user.loops,
+        target=moved(giving.target),
+        reads=tuple(map(moved, giving.reads)),
+    )
+
+
+def lifted_access(access: ScopAccess, giving: ScopStatement, inside: ScopStatement) -> isl.Map:
+    """Return what a statement accesses in the iterations around those of another one, by these."""
+    return _outwards(giving, inside).apply_range(access.relation)
+
+
+def _outwards(giving: ScopStatement, inside: ScopStatement) -> isl.Map:
+    """Return the iteration of a statement for each of another one in loops inside."""
+    depth, all_ = len(giving.iterators), len(inside.iterators)
+    whole = isl.Map.identity(inside.domain.get_space().map_from_set())
+    return whole.project_out(_DIM.out, depth, all_ - depth).set_tuple_name(_DIM.out, giving.name)
