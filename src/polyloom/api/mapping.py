@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyloom.api.reading import MACHINE, Path, load_tensor_program
+from polyloom.api.reading import MACHINE, Path, load_for_wafer
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.program import Program
 from polyloom.pipeline import complete_mapping
@@ -57,7 +57,7 @@ def choose_mapping(
     if source is not None and not (is_path(source) or is_text(source)):
         raise PolyloomError(_no_map(source))
     given = None if source is None else text_of(source, "<map>")
-    loaded, model = load_tensor_program(program).program, machine_model(machine, memory)
+    loaded, model = load_for_wafer(program).program, machine_model(machine, memory)
     return complete_mapping(given, loaded, model, size, crew=crew)
 
 

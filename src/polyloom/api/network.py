@@ -21,7 +21,7 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.api.mapping import machine_model
-from polyloom.api.reading import MACHINE, Path, load_tensor_program
+from polyloom.api.reading import MACHINE, Path, load_for_wafer
 from polyloom.diagnostics import PolyloomError, Source, error
 from polyloom.ir.program import Program
 from polyloom.ir.verification.comparison import Reals
@@ -71,7 +71,7 @@ def compile_one_wafer(
 
     Errors: ``Unsupported`` with ``network-...``; those of maps. Not in the papers.
     """
-    loaded = load_tensor_program(program)
+    loaded = load_for_wafer(program)
     # exchanges have single elements, and take nothing that turns switches; layers have no filters
     model = replace(machine_model(machine, memory), wavelet_elements=1, switched_colors=0, filters=0)
     given = loaded.program.inputs if loaded.model is None else (*loaded.model.arguments, *(state or ()))
@@ -138,7 +138,7 @@ def simulate_one_wafer(
     """
     if samples < 1:
         raise PolyloomError(error("invocations", f"{samples} samples", helps=["at least one is needed"]))
-    loaded = load_tensor_program(program)
+    loaded = load_for_wafer(program)
     compiled = compile_one_wafer(
         loaded,
         machine=machine,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import pathlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.graph.imported import Imported
 from polyloom.ir.program import Program
+from polyloom.ir.transform.bytes_as_shorts import bytes_as_shorts
 from polyloom.ir.verification.references import Reference
 from polyloom.polyhedra.effort import limited
 from polyloom.sources import (
@@ -120,6 +122,12 @@ def from_torch(
 def load_tensor_program(program: Program | Given) -> Loaded:
     """Return a program that was read, or read it: paths, texts, models are taken for programs."""
     return load_tensors(program, Reading())
+
+
+def load_for_wafer(program: Program | Given) -> Loaded:
+    """Return a program as ``load_tensor_program`` does, its internal bytes in a type that PEs have."""
+    loaded = load_tensor_program(program)
+    return replace(loaded, program=bytes_as_shorts(loaded.program))
 
 
 def reading_of(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from polyloom.api.evaluation import trace_tensors
 from polyloom.api.mapping import choose_mapping, known_mapping, mapping_of
-from polyloom.api.reading import MACHINE, Path, load_tensor_program
+from polyloom.api.reading import MACHINE, Path, load_for_wafer
 from polyloom.api.wafer import compile_wafer
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.conversion.split_layers import Layer, layers_of
@@ -76,7 +76,7 @@ def simulate(
     Not in the papers: their simulator is not public.
     """
     _check_numbers(invocations, density)
-    loaded = load_tensor_program(program)
+    loaded = load_for_wafer(program)
     program = loaded.program
     mapping = mapping_of(mapping, program, machine, memory)
     reference = reference or loaded.reference
@@ -166,7 +166,7 @@ def simulate_layers(
     A layer that is refused has the reason in its ``refusal``; the others run all the same.
     Errors: ``input-...``, ``worker-lost``, ``cluster-...``. Not in the papers.
     """
-    loaded = load_tensor_program(program)
+    loaded = load_for_wafer(program)
     program = loaded.program
     arrays = inputs if loaded.model is None else model_inputs(loaded.model, inputs)
     tensors = trace_tensors(program, arrays)

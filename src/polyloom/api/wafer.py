@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from polyloom.api.mapping import machine_model, mapping_of
-from polyloom.api.reading import MACHINE, Path, load_tensor_program
+from polyloom.api.reading import MACHINE, Path, load_for_wafer
 from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer, compile_layer
@@ -124,7 +124,7 @@ def explain(
     """
     model = machine_model(machine, memory)
     options = SimdOptions(_mode(simd), extensions=_extensions(simd_without), machine=model)
-    read = load_tensor_program(program).program
+    read = load_for_wafer(program).program
     placed = mapping_of(mapping, read, machine, memory)
     return Explanation(analyse_layer(read, placed, options, _shape(reduction)))
 

@@ -1,0 +1,77 @@
+"""Bytes between statements held in 16 bits, for a machine that has none of 8, where no value changes.
+
+    mask[i] = x[i] <= 0 ? uint8(1) : uint8(0)       mask[i] = x[i] <= 0 ? int16(1) : int16(0)
+    y[i] = mask[i] != 0 ? 0 : g[i]                  y[i] = mask[i] != 0 ? 0 : g[i]
+
+Truth values of models are such bytes. What is chosen, compared, converted, or the larger or smaller of two
+is the same in both types; sums may wrap around, and reductions start from a type's least or greatest value,
+so that bytes that meet in these stay bytes. Inputs and outputs keep their types. Not in the papers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Read, Select, walk
+from polyloom.ir.program import Program
+from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.reductions import Combine
+from polyloom.ir.statements import Statement
+from polyloom.ir.types import ElementType
+
+_BYTE, _SHORT = ElementType.UINT8, ElementType.INT16
+_CLOSED = (BinaryOp.MAXIMUM, BinaryOp.MINIMUM, BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR)
+
+
+def bytes_as_shorts(program: Program) -> Program:
+    """Return the program with its internal bytes as 16-bit integers, where every element keeps its value."""
+    held = _held(program)
+    if not held:
+        return program
+    buffers = tuple(replace(b, type=_SHORT) if b.name in held else b for b in program.buffers)
+    body = tuple(_changed(s) if held & _buffers(s) else s for s in program.statements)
+    return replace(program, buffers=buffers, body=body)
+
+
+def _held(program: Program) -> frozenset[str]:
+    """Return the internal bytes all of whose statements compute the same in 16 bits: the largest such set."""
+    held = frozenset(n for n in program.internal if program.buffer(n).type is _BYTE)
+    while True:
+        kept = held.difference(*(_buffers(s) for s in program.statements if not _is_same(s, held)))
+        if kept == held:
+            return held
+        held = kept
+
+
+def _buffers(statement: Statement) -> frozenset[str]:
+    return frozenset(view.buffer for view in (*statement.reads, statement.write))
+
+
+def _is_same(statement: Statement, held: AbstractSet[str]) -> bool:
+    """Whether a statement gives the same if all its bytes are 16-bit integers."""
+    plain = statement.reduction is Combine.CONCATENATE and statement.write.buffer in held
+    if statement.expression.type is _BYTE and not plain:
+        return False
+    names = [view.buffer for view in statement.reads]
+    return all(_stays(part, names, held) for part in walk(statement.expression) if part.type is _BYTE)
+
+
+def _stays(part: Expression, names: list[str], held: AbstractSet[str]) -> bool:
+    match part:
+        case Read(position=k):
+            return names[k] in held
+        case Constant(value=value):
+            return value in range(256)
+        case Binary(op=op):
+            return op in _CLOSED
+        case _:
+            return isinstance(part, Select)
+
+
+def _changed(statement: Statement) -> Statement:
+    return statement.changed(expression=rebuilt(statement.expression, _short))
+
+
+def _short(part: Expression) -> Expression | None:
+    return replace(part, type=_SHORT) if isinstance(part, Read | Constant) and part.type is _BYTE else None
