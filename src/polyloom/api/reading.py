@@ -10,8 +10,8 @@ from typing import Any
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.graph.imported import Imported
+from polyloom.ir.conversion.bytes_as_shorts import bytes_as_shorts
 from polyloom.ir.program import Program
-from polyloom.ir.transform.bytes_as_shorts import bytes_as_shorts
 from polyloom.ir.verification.references import Reference
 from polyloom.polyhedra.effort import limited
 from polyloom.sources import (

@@ -10,6 +10,7 @@ import pytest
 
 from polyloom import random_inputs, read_program, simulate_layers, trace_tensors
 from polyloom.api.network import simulate_one_wafer
+from polyloom.ir.conversion.bytes_as_shorts import bytes_as_shorts
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -25,7 +26,6 @@ from polyloom.ir.host import Buffer, Index, Role, View
 from polyloom.ir.program import Program
 from polyloom.ir.reductions import Combine
 from polyloom.ir.statements import Statement
-from polyloom.ir.transform.bytes_as_shorts import bytes_as_shorts
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import Number
 
