@@ -37,7 +37,7 @@ class Parts:
     names: dict[Load, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Element:
     """A load of a vector in statement ``at`` of a block: where its first element is."""
 
@@ -134,7 +134,8 @@ def _element(at: int, load: Load, loop: For, scope: Scope) -> _Element | None:
     step = None if place is None else printer.distance(load)
     if place is None or not isinstance(step, Number) or step.value not in NEAR:
         return None
-    return _Element(at, load, at_zero(place, loop.iterator), step.value, printer)
+    first = at_zero(place, loop.iterator)
+    return _Element(at=at, load=load, place=first, step=step.value, loop=printer)
 
 
 def _add(element: _Element, groups: list[list[_Element]]) -> None:
