@@ -12,11 +12,12 @@ Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from polyloom.ir.expressions import Constant, Expression, Iterator, Read
-from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Order, View
+from polyloom.ir.host import Combiner, HostNode, HostProgram, Index, MdHom, Order, View
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.transform.flatten_dimensions import Buffers, lie_in_rows
 from polyloom.ir.transform.fuse_maps import combined_dimensions
@@ -113,9 +114,16 @@ def _unrolled(hom: MdHom, d: int) -> MdHom:
     inputs: dict[View, int] = {}
     terms, outputs = list[Expression](), list[View]()
     for point in range(_points(hom, d)):
-        at = _Point(d, point, [*hom.inputs], inputs)
+        at = _Point(d, point, hom.inputs, inputs)
         terms += [at.value(term) for term in hom.terms]
         outputs += [at.view(view) for view in hom.outputs]
+    return _map_without(hom, d, inputs, outputs, terms)
+
+
+def _map_without(
+    hom: MdHom, d: int, inputs: Iterable[View], outputs: Iterable[View], terms: Sequence[Expression]
+) -> MdHom:
+    """Return a map over the other dimensions, with these views and scalar functions of them."""
     stay = [k for k in range(len(hom.extents)) if k != d]
     return replace(
         hom,
@@ -125,8 +133,8 @@ def _unrolled(hom: MdHom, d: int) -> MdHom:
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         terms=tuple(terms),
-        initial=(None,) * len(outputs),
-        finish=(None,) * len(outputs),
+        initial=(None,) * len(terms),
+        finish=(None,) * len(terms),
     )
 
 
@@ -171,52 +179,43 @@ class _Point:
 
 def _unrolled_sum(hom: MdHom, buffers: Buffers) -> MdHom:
     """Return a map of all terms of a reduction over the parts of a record; itself where it is none."""
-    reduced = combined_dimensions(hom)
-    if len(reduced) != 1 or len(hom.extents) < 2 or len(hom.outputs) != 1:
-        return hom
-    (d,) = reduced
-    operator = hom.combine[d]
-    combiner = operator.combiner
-    found = [_record(hom, view, d, buffers) for view in hom.inputs]
-    records = [record is not None and record.length == _points(hom, d) for record in found]
-    kept = all(isinstance(index, Index) for index in hom.outputs[0].indices)
-    if operator.order is not Order.POINTWISE or combiner is None or not any(records) or not kept:
-        return hom
-    if not _is_free(hom, d) or hom.guard is not None:
+    d = _summed_dimension(hom, buffers)
+    if d is None:
         return hom
     inputs: dict[View, int] = {}
     points = [_Point(d, point, hom.inputs, inputs) for point in range(_points(hom, d))]
-    (term,), (initial,), (end,), (neutral,) = hom.terms, hom.initial, hom.finish, combiner.neutral
-    kind = term.type
-
-    def combined(left: Expression, right: Expression) -> Expression:
-        return rebuilt(
-            combiner.results[0],
-            lambda part: (left, right)[part.position] if isinstance(part, Read) else None,
-        )
-
+    (term,), (initial,), (end,) = hom.terms, hom.initial, hom.finish
+    combiner = hom.combine[d].combiner
+    assert combiner is not None
+    (neutral,) = combiner.neutral
     parts = [point.value(term) for point in points]
     if initial is not None:
         parts.insert(0, points[0].value(initial))
     elif neutral is not None:
-        parts.insert(0, Constant(neutral, kind))
-    total = parts[0]
-    for part in parts[1:]:
-        total = combined(total, part)
+        parts.insert(0, Constant(neutral, term.type))
+    total = reduce(partial(_combined, combiner), parts)
     if end is not None:
         total = _with_total(end, len(hom.inputs), total, points[0])
-    stay = [k for k in range(len(hom.extents)) if k != d]
-    return replace(
-        hom,
-        iterators=tuple(hom.iterators[k] for k in stay),
-        extents=tuple(hom.extents[k] for k in stay),
-        combine=tuple(hom.combine[k] for k in stay),
-        inputs=tuple(inputs),
-        outputs=tuple(points[0].view(view) for view in hom.outputs),
-        terms=(total,),
-        initial=(None,),
-        finish=(None,),
-    )
+    return _map_without(hom, d, inputs, map(points[0].view, hom.outputs), [total])
+
+
+def _summed_dimension(hom: MdHom, buffers: Buffers) -> int | None:
+    """Return the dimension of a reduction over all parts of some records of its inputs; None: it is none."""
+    reduced = combined_dimensions(hom)
+    if len(reduced) != 1 or len(hom.extents) < 2 or len(hom.outputs) != 1 or hom.guard is not None:
+        return None
+    (d,) = reduced
+    found = [_record(hom, view, d, buffers) for view in hom.inputs]
+    has_records = any(record is not None and record.length == _points(hom, d) for record in found)
+    is_kept = all(isinstance(index, Index) for index in hom.outputs[0].indices)
+    is_reduction = hom.combine[d].order is Order.POINTWISE and hom.combine[d].combiner is not None
+    return d if is_reduction and has_records and is_kept and _is_free(hom, d) else None
+
+
+def _combined(combiner: Combiner, left: Expression, right: Expression) -> Expression:
+    """Return what an operator of one result makes of two values."""
+    both = left, right
+    return rebuilt(combiner.results[0], lambda part: both[part.position] if isinstance(part, Read) else None)
 
 
 def _with_total(end: Expression, position: int, total: Expression, at: _Point) -> Expression:

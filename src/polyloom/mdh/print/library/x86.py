@@ -72,15 +72,21 @@ def shorts_multiplied(name: str, family: str, kind: Kind) -> str:
     return _in_hardware(name, kind, plain, has and f"{has} && !defined __clang__", own, before=before)
 
 
+_OF_FLOATS = {
+    16: ("__SSE2__", "", ""),
+    32: ("__AVX__", "256", ""),
+    64: ("__AVX512F__", "512_mask", ", a, -1, 4"),
+}
+"""What a processor has to have for vectors of so many bytes, how functions end, and their last arguments."""
+
+
 def chosen_extreme(name: str, family: str, kind: Kind) -> str:
     """Return ``a > b ? a : b`` or ``a < b ? a : b`` of floats: b where one is NaN, or both are zeros."""
     word, sign = ("max", ">") if family == "larger" else ("min", "<")
     letter = "d" if kind.element is ElementType.FLOAT64 else "s"
-    has, suffix, more = {
-        16: ("__SSE2__", "", ""),
-        32: ("__AVX__", "256", ""),
-        64: ("__AVX512F__ && !defined __clang__", "512_mask", ", a, -1, 4"),
-    }.get(kind.width * kind.element.size, ("", "", ""))
+    has, suffix, more = _OF_FLOATS.get(kind.width * kind.element.size, ("", "", ""))
+    if suffix == "512_mask":
+        has += " && !defined __clang__"
     own = f"{word}p{letter}{suffix}(a, b{more})"
     return _in_hardware(name, kind, kind.chosen(f"a {sign} b", "a", "b"), has, own)
 
@@ -91,11 +97,7 @@ def square_root(name: str, kind: Kind, plain: str) -> str:
     gcc calls the library's function for each element where it may set ``errno``, whatever pragmas say.
     """
     letter = "d" if kind.element is ElementType.FLOAT64 else "s"
-    has, suffix, more = {
-        16: ("__SSE2__", "", ""),
-        32: ("__AVX__", "256", ""),
-        64: ("__AVX512F__", "512_mask", ", a, -1, 4"),
-    }.get(kind.width * kind.element.size, ("", "", ""))
+    has, suffix, more = _OF_FLOATS.get(kind.width * kind.element.size, ("", "", ""))
     if not has or kind.element not in (ElementType.FLOAT32, ElementType.FLOAT64):
         return plain
     own = f"return __builtin_ia32_sqrtp{letter}{suffix}(a{more});"

@@ -47,6 +47,11 @@ class _Element:
     step: int
     loop: VectorLoop
 
+    @property
+    def records(self) -> tuple[str, int, int]:
+        """The array, the distance of its elements and their number: those of one group have the same."""
+        return self.load.array, self.step, self.loop.width
+
 
 def interleaved_loads(code: Code, scope: Scope, others: Iterable[int] = ()) -> Mapping[int, Parts]:
     """Return the parts that vector loops of a block find in registers, by their positions in it.
@@ -130,9 +135,12 @@ def _element(at: int, load: Load, loop: For, scope: Scope) -> _Element | None:
         return None
     if variable.type in (ElementType.FLOAT16, ElementType.BOOL):
         return None
-    place, printer = row_by_row(load.subscripts, variable), VectorLoop(loop.iterator, loop.end.value, scope)
-    step = None if place is None else printer.distance(load)
-    if place is None or not isinstance(step, Number) or step.value not in NEAR:
+    printer = VectorLoop(loop.iterator, loop.end.value, scope)
+    step = printer.distance(load)
+    if not isinstance(step, Number) or step.value not in NEAR:
+        return None
+    place = row_by_row(load.subscripts, variable)
+    if place is None:
         return None
     first = at_zero(place, loop.iterator)
     return _Element(at=at, load=load, place=first, step=step.value, loop=printer)
@@ -142,11 +150,7 @@ def _add(element: _Element, groups: list[list[_Element]]) -> None:
     """Add a load to those of the same records, or begin a group."""
     for group in groups:
         first = group[0]
-        if (first.load.array, first.step, first.loop.width) != (
-            element.load.array,
-            element.step,
-            element.loop.width,
-        ):
+        if first.records != element.records:
             continue
         distance = sum_of([(1, element.place), (-1, first.place)])
         if isinstance(distance, Number):
