@@ -130,8 +130,27 @@ def test_all_that_is_in_the_way_is_named(tmp_path: Path) -> None:
     edit(folder / "b.h")
     for k in range(7):
         (folder / f"s{k}").touch()
-    message = refusal(folder, NEW)
+    (folder / "a.out").touch()
+    message = refusal(folder, {f"s{k}": "" for k in range(8)})
     assert "`s0`, `s1`, `s2`, `s3`, `s4` and 2 more" in message and "`b.h` in it is no longer" in message
+    assert "a.out" not in message
+
+
+def test_all_of_an_unmarked_folder_is_in_the_way(tmp_path: Path) -> None:
+    for k in range(7):
+        (tmp_path / f"s{k}").touch()
+    assert "`s0`, `s1`, `s2`, `s3`, `s4` and 2 more" in refusal(tmp_path, NEW)
+
+
+def test_what_was_built_in_a_folder_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    write(folder, OLD)
+    (folder / "a.out").write_text("built")
+    for texts in (NEW, OLD):
+        write(folder, texts)
+        assert holds(folder, {**texts, "a.out": "built"})
+    (folder / "c.h").write_text("mine")
+    assert "`c.h` in it is not written by Polyloom" in refusal(folder, NEW)
 
 
 def test_what_somebody_removed_is_written_anew(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def write_folder(
 ) -> tuple[str, ...]:
     """Write files by name, and ``manifest.json`` (``document``, the names and the mark); return the names.
 
-    The folder may exist if it is empty, or holds nothing but what an earlier call wrote, unchanged. With
-    ``others_stay`` it may hold other files, which stay, if their names are other ones: what was built in it.
+    The folder may exist if it is empty, or if an earlier call filled it and its files are unchanged. Other
+    files in such a folder, or in any with ``others_stay``, stay; none of them may have a name that is wanted.
 
     Errors: a PolyloomError ``folder-occupied`` or ``file-unwritable``; the folder is then as it was.
     """
@@ -59,7 +59,7 @@ def write_folder(
     with refusing_unwritable(folder):
         target = folder.resolve()
         own = _own(target)
-        _check_free(folder, target, own, set(everything) if others_stay else None)
+        _check_free(folder, target, own, set(everything) if others_stay or own else None)
         target.parent.mkdir(parents=True, exist_ok=True)
         if not _replaced_at_once(everything, target, own):
             before = {name: sorted(found) for name, found in own.items() if name != MANIFEST}
