@@ -6,11 +6,13 @@ y = ff(W, x); z = relu(y)      ff: W, x -> y      relu: y -> z
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from polyloom.ir.program import Part, Program
-from polyloom.ir.statements import Statement
+
+Readers = Mapping[str, AbstractSet[str]]
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ def layers_of(program: Program) -> tuple[Layer, ...]:
     are read after it, or that the program is for, or that nothing reads. Statements of no part are layers of
     their own.
     """
-    return tuple(layer_of(program, part) for part in complete_parts(program))
+    readers = readers_of(program)
+    return tuple(layer_of(program, part, readers) for part in complete_parts(program))
 
 
 def complete_parts(program: Program) -> Iterator[Part]:
@@ -41,21 +44,25 @@ def complete_parts(program: Program) -> Iterator[Part]:
     yield from sorted(parts, key=lambda part: there[part.statements[0]])
 
 
-def layer_of(program: Program, part: Part) -> Layer:
+def readers_of(program: Program) -> Readers:
+    """Return the statements that read a tensor, by its name."""
+    readers: dict[str, set[str]] = {}
+    for statement in program.statements:
+        for access in statement.reads:
+            readers.setdefault(access.buffer, set()).add(statement.name)
+    return readers
+
+
+def layer_of(program: Program, part: Part, readers: Readers) -> Layer:
     """Return some statements of a program as a layer of their own."""
-    inside = tuple(s for s in program.statements if s.name in part.statements)
+    names = set(part.statements)
+    inside = tuple(s for s in program.statements if s.name in names)
     written = {s.write.buffer for s in inside}
     read = {access.buffer for s in inside for access in s.reads}
-    inputs = tuple(t.name for t in program.tensors if t.name in read - written)
-    outputs = tuple(t.name for t in program.tensors if t.name in written & _wanted(program, inside, read))
+    wanted = {t for t in written if t in program.outputs or t not in read or not names.issuperset(readers[t])}
     tensors = tuple(t for t in program.tensors if t.name in read | written)
+    inputs = tuple(t.name for t in tensors if t.name not in written)
+    outputs = tuple(t.name for t in tensors if t.name in wanted)
     name = re.sub(r"\W", "_", part.name, flags=re.ASCII)
     name = name if name[:1].isalpha() else f"layer_{name}"
     return Layer(part.name, Program.of(name, tensors, inputs, outputs, inside))
-
-
-def _wanted(program: Program, inside: tuple[Statement, ...], read: set[str]) -> set[str]:
-    """Return what a layer has to give: what others read, the program's outputs, and what nothing reads."""
-    outside = {a.buffer for s in program.statements if s not in inside for a in s.reads}
-    unread = {s.write.buffer for s in inside} - read
-    return outside | set(program.outputs) | unread

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, Unsupported, error
-from polyloom.ir.conversion.split_layers import complete_parts, layer_of
+from polyloom.ir.conversion.split_layers import complete_parts, layer_of, readers_of
 from polyloom.ir.expressions import Read
 from polyloom.ir.host import Buffer
 from polyloom.ir.program import Part, Program
@@ -107,15 +107,18 @@ def network_of(program: Program, streamed: Collection[str] | None = None) -> Net
 def _joined(program: Program, parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """Let elementwise parts join the part whose result they alone read."""
     result: list[Part] = []
+    place: dict[str, int] = {}
     for part in parts:
         before = _elementwise_of(program, part)
-        host = next((k for k, p in enumerate(result) if _writes(program, p, before)), None)
+        host = None if before is None else place.get(before)
         alone = before is not None and before not in program.outputs and _readers(program, before) == 1
         if host is None or not alone or _is_move(program, result[host]) or _is_move(program, part):
+            host = len(result)
             result.append(part)
         else:
             joined = result[host]
             result[host] = replace(joined, statements=(*joined.statements, *part.statements))
+        place |= {_statement(program, name).write.buffer: host for name in part.statements}
     return tuple(result)
 
 
@@ -130,10 +133,6 @@ def _elementwise_of(program: Program, part: Part) -> str | None:
     (view,) = computed
     plain = view.affine == statement.write.affine
     return view.buffer if plain and len(statement.domain) == len(view.affine) else None
-
-
-def _writes(program: Program, part: Part, tensor: str | None) -> bool:
-    return any(_statement(program, name).write.buffer == tensor for name in part.statements)
 
 
 def _readers(program: Program, tensor: str) -> int:
@@ -183,10 +182,11 @@ def _stages(
     streamed: Collection[str] | None,
 ) -> tuple[Stage, ...]:
     stages: list[Stage] = []
+    readers = readers_of(program)
     names: set[str] = set()
     passing = {*program.results, *(streamed or ()), *moved}
     for part in parts:
-        layer = layer_of(program, part)
+        layer = layer_of(program, part, readers)
         name = next(n for n in _numbered(layer.program.name) if n not in names)
         names.add(name)
         own = replace(layer.program, name=name)
