@@ -367,3 +367,15 @@ def reductions_and_products(a, x, stack, steps):  # type: ignore[no-untyped-def]
             a[i] -= a[i].mean()
     part_1 = (a + 1)[1:, ::2]
     return e, v, total, stack @ a.T, np.dot(x, x), part_1.sum(axis=(0, -1)), x @ stack.sum(0).T
+
+
+@case(lambda g: (floats(g, 9), whole(g, "int16", 9), np.array([0.0, -0.0, np.nan, np.inf, -3.5] * 2)[:9]))
+def functions_of_numpy(x, k, v):  # type: ignore[no-untyped-def]
+    y = np.clip(x - 0.5, 0.0, 0.25) + np.clip(k, -2, 3.5)
+    for i in range(9):
+        y[i] += np.clip(x[i], x[8 - i], 0.5) + np.round(10 * x[i]) + np.radians(x[i]) + pow(x[i], 2)
+        k[i] = np.sign(k[i]) * np.square(np.fmod(k[i], 5)) - np.power(np.remainder(k[i], 4), 2)
+        x[i] = np.nan if np.isnan(v[i]) or math.isinf(v[i]) else np.fmax(v[i], np.sign(v[i]))
+        if np.isfinite(v[i]) and np.logical_not(np.greater(v[i], -1)):
+            v[i] = math.fmod(v[i], 1.25) + np.add(i, 1) - math.degrees(0.5)
+    return y, np.sign(v), np.isnan(v), np.logical_and(x > 0, np.isfinite(v)), np.clip(2, 3, 5)

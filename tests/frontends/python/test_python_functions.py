@@ -137,6 +137,15 @@ def unknown_call(x, y):  # type: ignore[no-untyped-def]
         x[i] = np.frexp(y[i])
 
 
+def function_of_arrays(x, y):  # type: ignore[no-untyped-def]
+    return np.cumsum(x)
+
+
+def too_many_arguments(x, y):  # type: ignore[no-untyped-def]
+    for i in range(9):
+        x[i] = np.clip(y[i], 2)
+
+
 def no_step(x, y):  # type: ignore[no-untyped-def]
     for i in range(0, 9, 0):
         x[i] = y[i]
@@ -292,6 +301,8 @@ def nothing(x, y):  # type: ignore[no-untyped-def]
         (while_loop, "python-statement", 3, "while i < len(x):\n        i += 1"),
         (over_what_is_computed, "python-loop", 2, "x + y"),
         (unknown_call, "python-call", 3, "np.frexp(y[i])"),
+        (function_of_arrays, "python-call", 2, "np.cumsum(x)"),
+        (too_many_arguments, "python-call", 3, "np.clip(y[i], 2)"),
         (no_step, "python-loop", 2, "0"),
         (early, "python-statement", 4, "return x"),
         (twice_named, "python-name", 3, "i"),

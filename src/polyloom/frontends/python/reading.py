@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from polyloom.diagnostics import Span
-from polyloom.frontends.python import affine, operators, values
+from polyloom.frontends.python import affine, functions, operators, values
 from polyloom.frontends.python.affine import Affine
 from polyloom.frontends.python.scope import COMPARISONS, Scope
 from polyloom.frontends.python.source import FunctionText, text_of_function
@@ -212,27 +212,36 @@ class Reader(Scope):
         return found
 
     def _call(self, node: ast.Call, arguments: Sequence[ast.expr]) -> Typed:
-        meant = self.meant(node.func)
+        name, meant = ast.unparse(node.func), self.meant(node.func)
         if (function := self.function_of(node)) is not None:
             given = self.returned(node, function, arguments)
             if len(given) == 1:
                 return given[0]
-            message = f"`{ast.unparse(node.func)}` returns {len(given)} values, and one is needed here"
-            raise self.text.fault("python-call", message, node, "", "give them names, `a, b = f(x)`")
-        found = operators.called(id(meant), [self.value(a) for a in arguments])
-        if found is None:
-            help_ = "functions of `np` and `math` of numbers, `min`, `max`, `int`, `float`; else a loop"
-            message = f"`{ast.unparse(node.func)}` is not known here"
+            help_ = "give them names, `a, b = f(x)`"
+            message = f"`{name}` returns {len(given)} values, and one is needed here"
             raise self.text.fault("python-call", message, node, "", help_)
+        if id(meant) not in functions.KNOWN:
+            help_ = "functions of `np` and `math` of numbers, `min`, `max`, `int`, `float`; else a loop"
+            raise self.text.fault("python-call", f"`{name}` is not known here", node, "", help_)
+        found = functions.called(id(meant), [self.value(a) for a in arguments])
+        if found is None:
+            help_ = "give it the arguments that it has in Python, by their place, in other types"
+            raise self.text.fault(
+                "python-call", f"`{name}` has no value for these arguments", node, "", help_
+            )
         return found
 
     # -- functions that are read in the place of a call
 
     def function_of(self, node: ast.expr) -> Any:
-        """Return the function of Python that is read in the place of its call; None where none is."""
+        """Return the function of Python that is read in the place of its call; None where none is.
+
+        NumPy's own are none: their text is of objects, not of loops.
+        """
         meant = self.meant(node.func) if isinstance(node, ast.Call) else None
         function = inspect.unwrap(meant) if callable(meant) else meant
-        return function if inspect.isfunction(function) and id(function) not in operators.KNOWN else None
+        is_numpys = (getattr(function, "__module__", None) or "").partition(".")[0] == "numpy"
+        return function if inspect.isfunction(function) and not is_numpys else None
 
     def returned(self, node: ast.Call, function: Any, arguments: Sequence[ast.expr]) -> tuple[Typed, ...]:
         """Return what a function of Python returns for arguments. Errors: ``python-call``."""

@@ -115,5 +115,5 @@ ELEMENTS = {**TYPES, id(int): ElementType.INT64, id(float): ElementType.FLOAT64,
 
 def is_elementwise(function: Any) -> bool:
     """Return whether a function of numbers is one of arrays too, element by element."""
-    own = (abs, np.where, np.copy)
+    own = (abs, np.where, np.copy, np.clip, np.round)
     return isinstance(function, np.ufunc) or any(function is f for f in own) or id(function) in TYPES
