@@ -209,7 +209,7 @@ class Jitted:
                 if found.assumed:
                     message += ", slices differ in length or end before 0, an `assert` fails"
                     message += ", or there is no largest element"
-                helps = ["subscripts run from 0 to the extent less 1, and do not count from the end"]
+                helps = ["subscripts run from 0 to the extent less 1, or from the end: `x[-k]`, `k` above 0"]
                 raise PolyloomError(error("python-index", message, notes=notes, helps=helps))
             kind.valid.add(known)
         numbers = {p.name: sizes[p.name] for p in program.parameters}

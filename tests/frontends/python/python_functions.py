@@ -379,3 +379,48 @@ def functions_of_numpy(x, k, v):  # type: ignore[no-untyped-def]
         if np.isfinite(v[i]) and np.logical_not(np.greater(v[i], -1)):
             v[i] = math.fmod(v[i], 1.25) + np.add(i, 1) - math.degrees(0.5)
     return y, np.sign(v), np.isnan(v), np.logical_and(x > 0, np.isfinite(v)), np.clip(2, 3, 5)
+
+
+@case(lambda g: (g.random(11), g.random((5, 6)), 3))
+def early_ends(x, a, k):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(a.shape[0]):
+        if i == 1:
+            continue
+        for j in range(a.shape[1]):
+            if a[i, j] < 0.3 or j == i:
+                continue
+            if a[i, j] > 0.7:
+                a[i, j] = 1
+            else:
+                if j == 2:
+                    a[i, j] = 2
+                    continue
+                a[i, j] += 1
+            total += a[i, j]
+        total += x[-i - 1] * x[-k]
+    if total > 1000:
+        return total, 0
+    if k > 2:
+        total += x[0]
+        return total, k
+    return -total, k
+
+
+@case(lambda g: (g.random(11), whole(g, "int16", 11), g.random((5, 6)), 3))
+def parts_from_the_end_and_masks(x, c, a, k):  # type: ignore[no-untyped-def]
+    lagged = np.sum(x[:-k] * x[k:])
+    odd = x[1::2].copy()
+    pooled = np.zeros((a.shape[0] // 2, a.shape[1] // 2))
+    for i in range(pooled.shape[0]):
+        for j in range(pooled.shape[1]):
+            pooled[i, j] = a[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].mean()
+    both = np.zeros(min(len(x), len(odd)))
+    both[-k:] = x[-k:]
+    x[x > x.mean()] -= lagged
+    x[x[::-1] < 0] = -1
+    inner = a[1:-1]
+    is_large = inner > 0.5
+    inner[is_large] = inner[is_large] * 2 + a[0, 0]
+    c[(c > 0) & (c % 2 == 0)] = c[(c > 0) & (c % 2 == 0)] + k
+    return lagged, odd, pooled, both, is_large

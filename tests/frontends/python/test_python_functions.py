@@ -198,15 +198,50 @@ def narrower(x, y):  # type: ignore[no-untyped-def]
     x[:] = z
 
 
+def broken(x, y):  # type: ignore[no-untyped-def]
+    for i in range(9):
+        if x[i] > 2:
+            break
+        y[i] = 1
+
+
+def found_early(x, y):  # type: ignore[no-untyped-def]
+    for i in range(9):
+        if x[i] > y[i]:
+            return i
+    return -1
+
+
+def part_or_new(x, y):  # type: ignore[no-untyped-def]
+    if len(x) > 3:
+        return x
+    return y * 2
+
+
+def part_on_one_side(x, y):  # type: ignore[no-untyped-def]
+    if len(x) > 3:
+        z = x
+        z[0] = 1
+    else:
+        z = x * 2
+    return z
+
+
+def sum_under_a_mask(x, y):  # type: ignore[no-untyped-def]
+    return x[y > 0].sum()
+
+
+def masked_otherwise(x, y):  # type: ignore[no-untyped-def]
+    x[y > 0] = y
+
+
+def numbers_as_subscript(x, y):  # type: ignore[no-untyped-def]
+    x[y] = 0
+
+
 def data_asserted(x, y):  # type: ignore[no-untyped-def]
     assert x[0] > 0
     x[:] = y
-
-
-def odd_size(x, y):  # type: ignore[no-untyped-def]
-    z = np.zeros(min(len(x), len(y)))
-    z[:] = 1
-    x[0] = z[0]
 
 
 def made_in_a_loop(x, y):  # type: ignore[no-untyped-def]
@@ -319,7 +354,13 @@ def nothing(x, y):  # type: ignore[no-untyped-def]
         (choice_of_arrays, "python-value", 2, "max(x, y)"),
         (narrower, "python-value", 3, "z[:] += y"),
         (data_asserted, "python-statement", 2, "x[0] > 0"),
-        (odd_size, "python-array", 2, "np.zeros(min(len(x), len(y)))"),
+        (broken, "python-statement", 4, "break"),
+        (found_early, "python-statement", 4, "return i"),
+        (part_or_new, "python-statement", 3, "x"),
+        (part_on_one_side, "python-array", 2, None),
+        (sum_under_a_mask, "python-shape", 2, "y > 0"),
+        (masked_otherwise, "python-shape", 2, "x[y > 0]"),
+        (numbers_as_subscript, "python-shape", 2, "y"),
         (made_in_a_loop, "python-array", 3, "z = np.zeros(i + 1)"),
         (odd_type, "python-type", 2, "np.complex64"),
         (narrower_whole, "python-value", 3, "z += y"),
@@ -511,7 +552,11 @@ def test_ends_of_slices_that_count_from_the_end_in_a_call_are_refused_in_it() ->
         if n > 0:
             y[: n - 1] = x[: n - 1]
 
-    for function, wrong in ((up_to, {0}), (rows, {1, 2, 6}), (where_positive, set[int]())):
+    def but_the_last(x, y, n):  # type: ignore[no-untyped-def]
+        y[:-n] = x[:-n]
+
+    none = set[int]()
+    for function, wrong in ((up_to, {0}), (rows, {1, 2, 6}), (where_positive, none), (but_the_last, {0})):
         jitted = polyloom.jit(function)
         for n in (0, 1, 2, 6):
             found, wanted = np.zeros(8), np.zeros(8)

@@ -102,6 +102,16 @@ def times(factor: int, a: Affine) -> Affine:
     return a if factor == 1 else _product(factor, a)
 
 
+def is_taken_off(a: Affine) -> bool:
+    """Return whether an integer is written as a negative one: ``-2``, ``-k``, ``-i - 1``.
+
+    >>> is_taken_off(negated(name("k"))), is_taken_off(plus(name("i"), number(-1)))
+    (True, False)
+    """
+    factors = [*a.terms.values(), a.constant]
+    return a.is_plain and any(factors) and all(factor <= 0 for factor in factors)
+
+
 def parts_of(a: Affine, size: int) -> Affine:
     """Return into how many parts of a size ``a`` falls, the last one perhaps smaller."""
     return a if size == 1 else _divided(ast.FloorDiv(), plus(a, number(size - 1)), size)

@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import islpy as isl
 
-from polyloom.diagnostics import Span, Unsupported, error
+from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.python import affine
 from polyloom.frontends.python.affine import PREFIX, Affine
+from polyloom.frontends.python.early_ends import TooManyEnds, with_one_return
 from polyloom.frontends.python.reading import Access
 from polyloom.frontends.python.scope import Array
 from polyloom.frontends.python.source import FunctionText
@@ -22,6 +25,7 @@ from polyloom.frontends.python.storing import Draft, with_iterators
 from polyloom.frontends.python.values import Kind, Weak, held
 from polyloom.frontends.python.walk import Walk
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops.generate import CodeBuilder
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, sum_of
 from polyloom.scop.model import (
     Origin,
@@ -33,6 +37,7 @@ from polyloom.scop.model import (
 )
 
 _DIM = isl.dim_type
+_Relation = TypeVar("_Relation", isl.Set, isl.Map)
 _WALKS = 6
 """Walks until the types of variables stay as they are; each makes some wider."""
 
@@ -80,10 +85,11 @@ def read_python(text: FunctionText, types: Types) -> Found:
     Errors: ``Unsupported`` with ``python-...``, at a place in the file of the function.
     """
     _check_arguments(text)
+    text, returned = _with_one_return(text)
     kinds: dict[str, Kind] = {}
     for _ in range(_WALKS):
         before = dict(kinds)
-        walk = _walk(text, types, kinds)
+        walk = _walk(text, returned, types, kinds)
         if kinds == before:
             break
     else:
@@ -91,7 +97,23 @@ def read_python(text: FunctionText, types: Types) -> Found:
     return _found(text, types, walk)
 
 
-def _walk(text: FunctionText, types: Types, kinds: dict[str, Kind]) -> Walk:
+def _with_one_return(text: FunctionText) -> tuple[FunctionText, str]:
+    """Return a function that returns at its end alone, and how the names of its results begin."""
+    known = {node.id for node in ast.walk(text.tree) if isinstance(node, ast.Name)}
+    name = "returned"
+    while any(other.startswith(name) for other in known):
+        name += "_"
+    try:
+        body = with_one_return(text.tree.body, name)
+    except TooManyEnds:
+        help_ = "return at the end of the function"
+        text.refuse("python-statement", "the function returns in too many places", text.tree, "", help_)
+    tree = copy.copy(text.tree)
+    tree.body = body
+    return replace(text, tree=tree), name
+
+
+def _walk(text: FunctionText, returned: str, types: Types, kinds: dict[str, Kind]) -> Walk:
     arrays: dict[str, Array] = {}
     symbols: dict[str, Affine] = {}
     for name, given in types.items():
@@ -106,7 +128,8 @@ def _walk(text: FunctionText, types: Types, kinds: dict[str, Kind]) -> Walk:
     arrays |= {n: Array(held(kind), (), None, own=True) for n, kind in kinds.items() if n not in arrays}
     assigned = _assigned(text.tree)
     extents_of = (n for a in arrays.values() for e in a.extents for n in e.names)
-    walk = Walk(text, arrays, symbols, kinds, assigned=assigned, taken=frozenset({*assigned, *extents_of}))
+    taken = frozenset({*assigned, *extents_of})
+    walk = Walk(text, arrays, symbols, kinds, assigned=assigned, taken=taken, result_names=returned)
     walk.body(text.tree.body)
     return walk
 
@@ -196,7 +219,7 @@ def _array(name: str, array: Array, is_written: bool) -> ScopArray:
     return ScopArray(
         name=name,
         type=array.held,
-        shape=tuple(_extent(e, array.span) for e in array.extents),
+        shape=tuple(map(_extent, array.extents)),
         origin=Origin.ARGUMENT,
         constant=not is_written,
         span=array.span,
@@ -204,15 +227,17 @@ def _array(name: str, array: Array, is_written: bool) -> ScopArray:
     )
 
 
-def _extent(extent: Affine, span: Span | None) -> IntExpression:
+def _extent(extent: Affine) -> IntExpression:
     if extent.is_plain:
         terms: list[tuple[int, IntExpression]] = [(f, Name(n)) for n, f in extent.terms.items()]
         return (
             sum_of([*terms, (extent.constant, Number(1))]) if extent.constant or not terms else sum_of(terms)
         )
-    raise Unsupported(
-        error("python-array", "the extent of an array is a sum of sizes", span, helps=["give its size"])
-    )
+    names = ", ".join(PREFIX + name for name in sorted(extent.names))
+    text = f"[{names}] -> {{ [extent] : extent = {extent.text} }}"
+    on_sizes = _with_plain_parameters(isl.Set(text)).dim_max(0).project_domain_on_params()
+    context = isl.Set.universe(on_sizes.get_domain_space().params())
+    return CodeBuilder(context, {}).value(on_sizes)
 
 
 # -- relations
@@ -237,11 +262,16 @@ def _declared(text: str, draft: Draft) -> str:
 
 def _plain(relation: isl.Map, draft: Draft) -> isl.Map:
     """Return a relation with the user's names."""
-    for k in range(relation.dim(_DIM.param)):
-        name = relation.get_dim_name(_DIM.param, k)
-        relation = relation.set_dim_name(_DIM.param, k, str(name).removeprefix(PREFIX))
+    relation = _with_plain_parameters(relation)
     for k, loop in enumerate(draft.loops):
         relation = relation.set_dim_name(_DIM.in_, k, loop.iterator)
+    return relation
+
+
+def _with_plain_parameters(relation: _Relation) -> _Relation:
+    for k in range(relation.dim(_DIM.param)):
+        name = str(relation.get_dim_name(_DIM.param, k)).removeprefix(PREFIX)
+        relation = relation.set_dim_name(_DIM.param, k, name)
     return relation
 
 
@@ -300,9 +330,7 @@ def _context(names: Sequence[str], walk: Walk) -> isl.Set:
     known = [f"{PREFIX}{n} >= 0" for n in names if n in extents]
     text = f"[{', '.join(PREFIX + n for n in names)}] -> {{ : {_all([*known, *walk.assumed])} }}"
     found = isl.Set(text)
-    for k in range(found.dim(_DIM.param)):
-        found = found.set_dim_name(_DIM.param, k, str(found.get_dim_name(_DIM.param, k)).removeprefix(PREFIX))
-    return found
+    return _with_plain_parameters(found)
 
 
 def _in_bounds(
@@ -336,8 +364,6 @@ def _outside(array: Array, access: Access, model: ScopAccess) -> isl.Set:
     reached = model.relation.range()
     dimensions = [f"v__{k}" for k in range(len(array.extents))]
     limits = [f"0 <= {d} < {e.text}" for d, e in zip(dimensions, array.extents, strict=True)]
-    names = sorted({PREFIX + n for e in array.extents for n in e.terms})
+    names = sorted({PREFIX + n for e in array.extents for n in e.names})
     box = isl.Set(f"[{', '.join(names)}] -> {{ [{', '.join(dimensions)}] : {_all(limits)} }}")
-    for k in range(box.dim(_DIM.param)):
-        box = box.set_dim_name(_DIM.param, k, str(box.get_dim_name(_DIM.param, k)).removeprefix(PREFIX))
-    return reached.subtract(box.set_tuple_name(access.array))
+    return reached.subtract(_with_plain_parameters(box).set_tuple_name(access.array))

@@ -153,6 +153,10 @@ class Scope:
         return Slices(form.array, tuple(places), tuple(axes))
 
     def _place(self, part: ast.expr, extent: Affine) -> Place:
+        if self.shape(part):
+            help_ = "write a loop over elements, with `if`; or `np.where(mask, x, 0)`, `x[mask] = 0`"
+            message = f"an array, `{ast.unparse(part)}`, is no subscript here"
+            self.text.refuse("python-shape", message, part, "", help_)
         if not isinstance(part, ast.Slice):
             return Place(self._from_the_end(self.integer(part), extent))
         step = 1 if part.step is None else self.integer(part.step).number
@@ -166,14 +170,12 @@ class Scope:
         stop = ends[1] if upper is None else self._from_the_end(upper, extent)
         way = affine.minus(stop, start) if step > 0 else affine.minus(start, stop)
         computed = [end for end in (lower, upper) if end is not None and end.number is None]
-        needs = tuple(f"{end.text} >= 0" for end in computed)
+        needs = tuple(f"{end.text} {'< 0' if affine.is_taken_off(end) else '>= 0'}" for end in computed)
         return Place(start, step, affine.parts_of(way, abs(step)), needs)
 
     def _from_the_end(self, index: Affine, extent: Affine) -> Affine:
-        """Return an index; a negative number counts from the end."""
-        if index.number is None or index.number >= 0:
-            return index
-        return affine.combined(ast.Add(), extent, index) or index
+        """Return an index; one from which all is taken off counts from the end: ``-1``, ``-k - 1``."""
+        return affine.plus(extent, index) if affine.is_taken_off(index) else index
 
     def shape(self, node: ast.expr) -> tuple[Affine, ...]:
         """Return the extents of an expression of whole arrays; none: it is a number."""

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Iterator as Iterator_
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from polyloom.frontends.python import affine, values
 from polyloom.frontends.python.affine import Affine
-from polyloom.frontends.python.reductions import Reductions
+from polyloom.frontends.python.early_ends import TooManyEnds, without_continue
 from polyloom.frontends.python.scope import AFFINE, Array
 from polyloom.frontends.python.storing import Loop, Test
-from polyloom.frontends.python.values import Typed, Weak, as_kind, held
-from polyloom.frontends.python.views import Slices, whole
-from polyloom.ir.expressions import Constant
+from polyloom.frontends.python.values import Typed, Weak, as_kind
+from polyloom.frontends.python.views import Slices
+from polyloom.frontends.python.whole_arrays import WholeArrays
 from polyloom.ir.types import ElementType
 
 INT = ElementType.INT64
-_LIKE = ("a", "dtype")
-_PLACES = {
-    **dict.fromkeys(values.FILLS_LIKE, _LIKE),
-    values.FULL: ("shape", "fill_value", "dtype"),
-    values.FULL_LIKE: ("a", "fill_value", "dtype"),
+_WAYS_OUT: Mapping[type[ast.stmt], str] = {
+    ast.Break: "let the loop run to its end, and write what is not to be done any more under an `if`",
+    ast.Return: "give the result a name, let loops run to their end, and return it at the end",
+    ast.While: "count with `for i in range(...)`, up to a size",
 }
-"""The arguments by place of functions that make arrays, where they are not the shape and the type."""
+
+
+_Place = tuple[tuple[str, ...], tuple[Test, ...]]
+"""Conditions on sizes and iterators, and tests of data, under which a side of an ``if`` runs."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +38,16 @@ class _Elements:
 
 
 @dataclass
-class Walk(Reductions):
+class Walk(WholeArrays):
     """The walk over a function's body. ``results``: the names of what it returns."""
 
     results: list[str] = field(default_factory=list)
     around_names: frozenset[str] = frozenset()
     """Names of arrays, and of parts of them, outside of the loop or branch at hand."""
+    result_names: str = ""
+    """How the names begin that hold what is returned at several places."""
+    ranks: dict[str, int] = field(default_factory=dict)
+    """The number of dimensions of each of these."""
 
     # -- statements
 
@@ -114,7 +117,8 @@ class Walk(Reductions):
                 pass
             case _:
                 what = type(node).__name__.lower()
-                help_ = "loops are `for i in range(...)`, branches `if`; the rest are assignments"
+                usual = "loops are `for i in range(...)`, branches `if`; the rest are assignments"
+                help_ = _WAYS_OUT.get(type(node), usual)
                 self.text.refuse("python-statement", f"`{what}` has no affine form", node, "", help_)
 
     def _elements_of(self, target: ast.expr, iterated: ast.expr) -> _Elements | None:
@@ -190,18 +194,31 @@ class Walk(Reductions):
         self.loops = (*self.loops, Loop(iterator, self.text.span(node), step < 0))
         self.conditions = (*self.conditions, *limits)
         self.counters.append(0)
-        self._inner(node.body)
+        self._inner(self._whole_iterations(node))
         self.counters.pop()
         self.counters[-1] += 1
         self.loops, self.conditions, self.symbols = outer
 
-    def _inner(self, statements: Sequence[ast.stmt]) -> None:
-        """Walk over the body of a loop or a branch, in which alone its names of parts of arrays mean them."""
+    def _whole_iterations(self, node: ast.For) -> list[ast.stmt]:
+        """Return a loop's body without ``continue``."""
+        try:
+            return without_continue(node.body)
+        except TooManyEnds:
+            help_ = "write the rest under an `if`"
+            self.text.refuse("python-statement", "the loop has too many `continue`", node, "", help_)
+
+    def _inner(self, statements: Sequence[ast.stmt]) -> frozenset[str]:
+        """Walk over the body of a loop or a branch; return its names of parts of arrays.
+
+        There alone they mean these.
+        """
         outer = self.views, self.around_names
         self.views = dict(self.views)
         self.around_names = frozenset({*self.views, *self.arrays})
         self.body(statements)
+        found = frozenset(self.views) - frozenset(outer[0])
         self.views, self.around_names = outer
+        return found
 
     def _if(self, node: ast.If) -> None:
         match node:
@@ -211,27 +228,39 @@ class Walk(Reductions):
                 if known and others:  # the data is read only where the rest holds
                     inner = ast.If(_joined(op, others), node.body, [])
                     node = ast.If(_joined(op, known), [ast.copy_location(inner, node)], [])
+        self._sides(node, self._places_of_sides(node))
+
+    def _places_of_sides(self, node: ast.If) -> list[_Place]:
+        """Return the conditions and tests under which the sides of an ``if`` run."""
         condition = self.condition(node.test)
         if condition is not None:
-            outer = self.conditions
-            for body, text in ((node.body, condition), (node.orelse, f"not ({condition})")):
-                self.conditions = (*outer, text)
-                self._inner(body)
-            self.conditions = outer
-            return
-        outer_tests = self.tests
+            return [((*self.conditions, text), self.tests) for text in (condition, f"not ({condition})")]
         name = ""
         if self._changes_its_test(node):
             name = self.fresh("test")
             self.arrays[name] = Array(ElementType.BOOL, (), self.text.span(node.test), own=True)
             self.store(name, (), self.truth(node.test), node.test)
-        outer = self.conditions
-        for body, wanted in ((node.body, True), (node.orelse, False)):
+        places = list[_Place]()
+        for wanted in (True, False):
             where = self.implied(node.test, wanted)
-            self.conditions = outer if where is None else (*outer, where)
-            self.tests = (*outer_tests, Test(node.test, name, wanted))
-            self._inner(body)
-        self.tests, self.conditions = outer_tests, outer
+            conditions = self.conditions if where is None else (*self.conditions, where)
+            places.append((conditions, (*self.tests, Test(node.test, name, wanted))))
+        return places
+
+    def _sides(self, node: ast.If, places: Sequence[_Place]) -> None:
+        """Walk over the sides of an ``if``."""
+        outer = self.conditions, self.tests
+        parts = frozenset[str]()
+        for body, (self.conditions, self.tests) in zip((node.body, node.orelse), places, strict=True):
+            before = frozenset(self.arrays)
+            found = self._inner(body)
+            for name in sorted(parts & (self.arrays.keys() - before)):
+                message = (
+                    f"`{name}` is a part of an array on one side of the `if`, and a new one on the other"
+                )
+                self.text.refuse("python-array", message, node, "", "`a.copy()` is a new array")
+            parts = found
+        self.conditions, self.tests = outer
 
     def _changes_its_test(self, node: ast.If) -> bool:
         """Return whether what is stored after the first element of a branch may find another answer."""
@@ -249,7 +278,7 @@ class Walk(Reductions):
         return not stored.isdisjoint(_names(node.test))
 
     def _is_whole(self, target: ast.expr) -> bool:
-        return bool(self.shape(target))
+        return (isinstance(target, ast.Subscript) and self.is_masked(target)) or bool(self.shape(target))
 
     def _return(self, node: ast.Return) -> None:
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value] if node.value else []
@@ -272,7 +301,17 @@ class Walk(Reductions):
                 self.scalar(name, self.value(part), part)
             self.results.append(name)
 
+    def _check_result(self, name: str, value: ast.expr) -> None:
+        """Refuse parts of arrays, and results of several forms, for what is returned at several places."""
+        form, rank = self.slices(value), len(self.shape(value))
+        if (form is not None and form.axes) or self.ranks.setdefault(name, rank) != rank:
+            message = "at several places numbers are returned, or new arrays of one size"
+            help_ = "return at the end of the function alone, or `a.copy()`"
+            self.text.refuse("python-statement", message, value, "", help_)
+
     def _assign(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> None:
+        if self.result_names and isinstance(target, ast.Name) and target.id.startswith(self.result_names):
+            self._check_result(target.id, value)
         match target, value:
             case ast.Tuple(elts=names), ast.Attribute(value=array, attr="shape") if extents := self.shape(
                 array
@@ -286,16 +325,18 @@ class Walk(Reductions):
                 self._give_to_all(node, [([t], part) for t, part in zip(targets, parts, strict=True)])
             case ast.Tuple(elts=targets), ast.Call() if self.function_of(value) is not None:
                 self._give_returned(node, targets, value)
-            case ast.Name(id=name), ast.Call() if (made := self._new_array(value)) is not None:
-                self._make(name, made, node)
+            case ast.Name(id=name), ast.Call() if (made := self.new_array(value)) is not None:
+                self.make(name, made, node)
+            case ast.Subscript(), _ if self.is_masked(target):
+                self.give_masked(node, target, value)
             case ast.Subscript(), _ if (slices := self.slices(target)) is not None and slices.lengths:
-                self._give_slices(node, slices, value)
+                self.give_slices(node, slices, value)
             case ast.Name(), ast.Name(id=total) if total in self.totals and (extents := self.shape(value)):
-                self._make_of(target.id, extents, value, node)
+                self.make_of(target.id, extents, value, node)
             case ast.Name(id=name), _ if (slices := self.slices(value)) is not None and slices.axes:
                 self._view(name, slices, node)
             case ast.Name(id=name), _ if extents := self.shape(value):
-                self._make_of(name, extents, value, node)
+                self.make_of(name, extents, value, node)
             case ast.Name(id=name), _ if self.assigned.get(name, 0) == 1 and (whole := self.affine(value)):
                 self._symbol(target, whole)
             case _:
@@ -345,38 +386,6 @@ class Walk(Reductions):
             case _:
                 self.text.refuse("python-statement", "only names and elements are assigned to", target)
 
-    def _give_slices(self, node: ast.stmt, form: Slices, value: ast.expr) -> None:
-        """Assign to slices; where the value has other elements of the array, all of it is kept before."""
-        stored = self.array(form.array, node)
-        kept = ""
-        if any(part.array == form.array and part != form for part in self._read_parts(value)):
-            kept = self.fresh("part")
-            room = tuple(affine.number(1) if a is None else stored.extents[a] for a in form.axes)
-            self.arrays[kept] = self.at_all(node, kept, form.lengths, value, room)
-        with self.points(node, form.lengths):
-            if kept:
-                new = self.read(kept, tuple(iterator for iterator, _ in self.space), node)
-            else:
-                new = self.whole_value(value)
-            if isinstance(node, ast.AugAssign) and not np.can_cast(
-                held(new.kind).dtype, stored.type.dtype, "same_kind"
-            ):
-                message = (
-                    f"NumPy stores no {held(new.kind).value} in place in an array of {stored.type.value}"
-                )
-                self.text.refuse("python-value", message, node, "", "convert the array, or write a loop")
-            self.store(form.array, self.indices(form, value), as_kind(new, stored.type), node)
-
-    def _read_parts(self, value: ast.AST) -> Iterator_[Slices]:
-        """Yield the parts of arrays that an expression reads, with their axes as they run in it."""
-        if isinstance(value, ast.expr) and (form := self.slices(value)) is not None:
-            yield form
-            return
-        turned = self.turned(value) if isinstance(value, ast.expr) else None
-        for part in ast.iter_child_nodes(value):
-            for form in self._read_parts(part):
-                yield form if turned is None else form.turned
-
     def _symbol(self, node: ast.expr, value: Affine) -> None:
         if not isinstance(node, ast.Name) or self.assigned.get(node.id, 0) != 1 or node.id in self.arrays:
             self.text.refuse("python-name", "a size is a name that is assigned once", node)
@@ -390,98 +399,6 @@ class Walk(Reductions):
             self.text.refuse("python-name", f"`{name}` has another meaning here", node, "", help_)
         self.need((*form.needs, *(f"{length.text} >= 0" for length in form.lengths)))
         self.views = {**self.views, name: form}
-
-    def _make(self, name: str, made: tuple[Array, Typed | None], node: ast.AST) -> None:
-        """Make an array, and fill it."""
-        array, fill = made
-        stored = self._room(name, array, node)
-        self._named(name, stored, array)
-        if fill is not None:
-            with self.points(node, array.extents):
-                places = tuple(iterator for iterator, _ in self.space)
-                self.store(stored, places, as_kind(fill, array.type), node)
-
-    def _make_of(self, name: str, extents: tuple[Affine, ...], value: ast.expr, node: ast.stmt) -> None:
-        """Make an array of a value."""
-        reads, self.reads = self.reads, []
-        with self.points(node, extents):
-            kind = self.whole_value(value).kind
-        self.reads = reads
-        array = Array(held(kind), extents, self.text.span(node), own=True)
-        stored = self._room(name, array, node)
-        if stored in self.arrays:
-            self._give_slices(node, whole(stored, extents), value)
-        else:
-            self._named(name, stored, self.at_all(node, stored, extents, value))
-
-    def _named(self, name: str, stored: str, array: Array) -> None:
-        self.arrays[stored] = array
-        if stored != name:
-            self.views = {**self.views, name: whole(stored, array.extents)}
-
-    def _room(self, name: str, array: Array, node: ast.AST) -> str:
-        """Return what holds an array that gets a name: what held that of this name before, or a new one.
-
-        The same memory again is right where nothing else is a name for it. Errors: ``python-array``.
-        """
-        before = self.arrays.get(name)
-        help_ = "make it outside of loops, or under a new name; a copy can be made anew: `b = a.copy()`"
-        if self.around() & frozenset[str]().union(*(e.names for e in array.extents)):
-            message = "the size of an array that is made in a loop differs from one iteration to the next"
-            self.text.refuse("python-array", message, node, "", help_)
-        if before is None and name not in (self.symbols.keys() | self.views.keys()):
-            return name
-        parts = {form.array for form in self.views.values()}
-        if before is not None and before.own and name not in parts and name not in self.views:
-            is_alike = before.type is array.type and len(before.extents) == len(array.extents)
-            pairs = zip(before.extents, array.extents, strict=is_alike)
-            if is_alike and all(affine.minus(a, b).number == 0 for a, b in pairs):
-                return name
-        if self.loops or self.conditions or self.tests or name in self.symbols or name in self.kinds:
-            message = f"`{name}` has another meaning outside of the loop or branch"
-            self.text.refuse("python-array", message, node, "", help_)
-        return self.fresh(name)
-
-    # -- arrays
-
-    def _new_array(self, node: ast.Call) -> tuple[Array, Typed | None] | None:
-        """Return what a call makes, and what that is full of; None where it makes no array."""
-        made = id(self.meant(node.func))
-        given = dict(zip(_PLACES.get(made, ("shape", "dtype")), node.args, strict=False))
-        given |= {k.arg: k.value for k in node.keywords if k.arg is not None}
-        fills = values.FILLS | values.FILLS_LIKE
-        if made in fills:
-            number = fills[made]
-            fill = None if number is None else Typed(Constant(number, INT), Weak.INT)
-        elif made in (values.FULL, values.FULL_LIKE) and "fill_value" in given:
-            fill = self.value(given["fill_value"])
-        else:
-            return None
-        usual = ElementType.FLOAT64 if made in fills or fill is None else fill.held
-        extents, usual = self._form(node, given, usual)
-        kind = self.element_type(given.get("dtype")) or usual
-        return Array(kind, extents, self.text.span(node), own=True), fill
-
-    def _form(
-        self, node: ast.Call, given: Mapping[str, ast.expr], kind: ElementType
-    ) -> tuple[tuple[Affine, ...], ElementType]:
-        """Return the extents of a new array, and the type of its elements where none is given."""
-        match given.get("shape", given.get("a")):
-            case None:
-                raise self.text.fault("python-array", "the shape is missing", node)
-            case like if "a" in given:
-                form = self.slices(like)
-                if form is None:
-                    self.text.refuse(
-                        "python-array", "the form of an array is that of an array with a name", like
-                    )
-                return form.lengths, self.arrays[form.array].type
-            case ast.Attribute(value=like, attr="shape") if extents := self.shape(like):
-                return extents, kind
-            case ast.Tuple(elts=parts):
-                return tuple(map(self.integer, parts)), kind
-            case shape:
-                return (self.integer(shape),), kind
 
 
 def _names(node: ast.AST) -> set[str]:
