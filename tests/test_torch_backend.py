@@ -143,6 +143,22 @@ def test_results_have_the_strides_that_pytorch_traced() -> None:
         torch.testing.assert_close(have, want)
 
 
+@pytest.mark.parametrize("like", [True, False])
+def test_new_tensors_with_strides_run_here(like: bool) -> None:
+    """Layers that normalise channels which lie last make one for their gradients."""
+
+    def f(x: Any) -> Any:
+        new = x.new_empty_strided if like else torch.empty_strided
+        y = new((3, 4), (1, 3)).copy_(x) * 2
+        return y, torch.as_strided(y + 1, (4, 3), (3, 1))
+
+    x = torch.randn(3, 4)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="a graph runs as PyTorch")
+        for have, want in zip(compiled(f)(x), f(x), strict=True):
+            assert torch.equal(have, want) and have.stride() == want.stride()
+
+
 def test_tensors_of_other_kinds_run_in_pytorch() -> None:
     x = torch.eye(3).to_sparse_csr()
     graph = backend.Graph(torch.fx.symbolic_trace(lambda a: a), {})

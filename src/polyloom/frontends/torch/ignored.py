@@ -49,9 +49,12 @@ _OF_OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "native_group_norm": ("N", "C", "HxW"),
     "embedding": ("padding_idx",),
     **dict.fromkeys(("new_empty", "new_full", "new_ones", "new_zeros"), ("self",)),
+    "empty_strided": ("stride",),
+    "new_empty_strided": ("self", "stride"),
 }
 """What does not matter where the lowering does not ask for it: rates of what only training drops or keeps,
-labels to be ignored where there are probabilities, rows without a gradient, what operands say themselves."""
+labels to be ignored where there are probabilities, rows without a gradient, what operands say themselves,
+where a new tensor lies whose elements are written later."""
 
 _NEUTRAL: Mapping[str, Any] = {
     "half_to_float": False,
