@@ -119,8 +119,10 @@ class Jitted:
         given = taken(bound)
         kind = self._kind(given.arrays)
         arrays, done = kind.compiled.done((), self._inputs(kind, given.arrays))
+        _check_indices(kind.found, arrays)
         results = [self._result(kind, name, arrays, given.arrays) for name in kind.found.results]
-        if done is not None and not given.foreign and not kind.found.truths and self._is_plain(results):
+        found, is_same = kind.found, not given.foreign and self._is_plain(results)
+        if done is not None and is_same and not found.truths and not found.flag:
             known = {n: bound[n] for n in self._signature.bind(*arguments, **named).arguments}
             inside = kind.compiled.signature.names
             places = {name: (name if name in inside else None, value) for name, value in known.items()}
@@ -144,7 +146,9 @@ class Jitted:
         """
         given = taken(self._bound(arguments, named)).arrays
         kind = self._kind(given)
-        return run_program(kind.compiled, self._inputs(kind, given), check=check)
+        result = run_program(kind.compiled, self._inputs(kind, given), check=check)
+        _check_indices(kind.found, result.outputs)
+        return result
 
     def explain(self, *arguments: Any, **named: Any) -> LoopExplanation:
         """Say what each loop becomes for arguments of these types, and why; print the result."""
@@ -186,11 +190,16 @@ class Jitted:
         """Run the Python function itself on copies."""
         copies = {name: _as_truths(np.array(a), name in found.truths) for name, a in arrays.items()}
         values = {**{n: a if n in found.shapes else a[()] for n, a in copies.items()}, **parameters}
-        result = self.python(*(values.get(name, 0) for name in names))
+        try:
+            result = self.python(*(values.get(name, 0) for name in names))
+        except Exception as fault:
+            message = f"the Python function raises `{type(fault).__name__}`: {fault}"
+            raise PolyloomError(error("python-raises", message)) from fault
         left = dict(zip(found.results, result if isinstance(result, tuple) else (result,), strict=False))
         written = {s.target.array for s in found.scop.statements}
         found_arrays = {name: np.asarray(value) for name, value in left.items()}
         found_arrays |= {name: copies[name] for name in written if name in copies and name not in left}
+        found_arrays |= {found.flag: np.zeros((), np.int64)} if found.flag else {}
         types = {a.name: a.type.dtype for a in found.scop.arrays}
         return Expected({n: a.astype(types[n]) for n, a in found_arrays.items()}, "the Python function", True)
 
@@ -225,6 +234,17 @@ class Jitted:
             weak = isinstance(kind.found.kinds.get(name), Weak)
             return found.item() if weak else found[()]
         return found
+
+
+def _check_indices(found: Found, arrays: Mapping[str, Any]) -> None:
+    """Refuse what a run left where an index that it read from data was outside. Errors: ``python-index``."""
+    number = int(arrays[found.flag]) if found.flag else 0
+    if number:
+        wrong = found.asked[number - 1]
+        message = f"an index of `{wrong.array}` is outside the array"
+        helps = ["indices that are read from data run from less the extent to the extent less 1"]
+        notes = ["arrays that the function writes may hold anything now"]
+        raise PolyloomError(error("python-index", message, wrong.span, notes=notes, helps=helps))
 
 
 def _type_of(name: str, value: Any) -> ArrayType | NumberType:

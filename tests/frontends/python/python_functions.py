@@ -424,3 +424,33 @@ def parts_from_the_end_and_masks(x, c, a, k):  # type: ignore[no-untyped-def]
     inner[is_large] = inner[is_large] * 2 + a[0, 0]
     c[(c > 0) & (c % 2 == 0)] = c[(c > 0) & (c % 2 == 0)] + k
     return lagged, odd, pooled, both, is_large
+
+
+def looked_up(table, k):  # type: ignore[no-untyped-def]
+    return table[k]
+
+
+@case(
+    lambda g: (
+        np.zeros(8, np.int64),
+        g.random(40) * 16 - 8,
+        g.integers(0, 5, 40).astype(np.uint8),
+        g.random((5, 6)),
+        g.integers(-40, 60, 40),
+    )
+)
+def places_of_data(h, v, c, a, k):  # type: ignore[no-untyped-def]
+    n = len(v)
+    y = np.zeros(n)
+    for i in range(n):
+        h[int(v[i])] += 1
+        j = c[i]
+        y[i] = a[j, 2] + v[(i - 1) % n] + looked_up(v, c[c[i]])
+        if k[i] < 40 and v[k[i]] > 0:
+            a[j][1:] *= 0.5
+        y[i] += v[k[i]] if k[i] < 40 else 1.0
+    for i in range(4):
+        a[c[i]] += a[c[i + 1], :] * a[1:, ::-1][c[i] - 1, i]
+        for t in range(3):
+            y[i * t] += i
+    return y

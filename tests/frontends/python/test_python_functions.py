@@ -111,9 +111,9 @@ def test_a_number_that_is_assigned_to_is_the_new_one() -> None:
     assert total(1.0, np.ones(4)) == 5 and total(np.float32(1), np.ones(4, np.float32)) == 5
 
 
-def squares(x, y):  # type: ignore[no-untyped-def]
+def halves(x, y):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
-        x[i] = y[i * i]
+        x[i] = y[i / 2]
 
 
 def wrapped(x, y):  # type: ignore[no-untyped-def]
@@ -196,6 +196,13 @@ def narrower(x, y):  # type: ignore[no-untyped-def]
     z = np.zeros(9, np.int32)
     z[:] += y
     x[:] = z
+
+
+def row_of_data(x, y):  # type: ignore[no-untyped-def]
+    z = np.zeros((9, 9))
+    z[:] = x
+    row = z[int(y[0])]
+    row[1] = 1
 
 
 def broken(x, y):  # type: ignore[no-untyped-def]
@@ -331,7 +338,7 @@ def nothing(x, y):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(
     ("function", "code", "line", "text"),
     [
-        (squares, "python-nonaffine", 3, "i * i"),
+        (halves, "python-nonaffine", 3, "i / 2"),
         (wrapped, "python-bounds", 3, "y[i - 1]"),
         (while_loop, "python-statement", 3, "while i < len(x):\n        i += 1"),
         (over_what_is_computed, "python-loop", 2, "x + y"),
@@ -354,6 +361,7 @@ def nothing(x, y):  # type: ignore[no-untyped-def]
         (choice_of_arrays, "python-value", 2, "max(x, y)"),
         (narrower, "python-value", 3, "z[:] += y"),
         (data_asserted, "python-statement", 2, "x[0] > 0"),
+        (row_of_data, "python-nonaffine", 4, "row = z[int(y[0])]"),
         (broken, "python-statement", 4, "break"),
         (found_early, "python-statement", 4, "return i"),
         (part_or_new, "python-statement", 3, "x"),
@@ -567,6 +575,44 @@ def test_ends_of_slices_that_count_from_the_end_in_a_call_are_refused_in_it() ->
             jitted(np.ones(8), found, n)
             function(np.ones(8), wanted, n)
             np.testing.assert_array_equal(found, wanted)
+
+
+def counted(h, v):  # type: ignore[no-untyped-def]
+    for i in range(len(v)):
+        if v[i] < 20:
+            h[int(v[i])] += 1
+
+
+@pytest.mark.parametrize(
+    ("size", "values", "is_inside"),
+    [
+        (4, [3, -4, 99.0], True),
+        (4, [3, 4], False),
+        (4, [-5.0], False),
+        (4, [-(2.0**63)], False),
+        (1, [1e300, -1e300, 0.0], False),
+        (0, [], True),
+        (0, [1.0], False),
+    ],
+)
+def test_indices_that_are_read_from_data_are_pythons(size: int, values: Any, is_inside: bool) -> None:
+    jitted, given = polyloom.jit(counted), np.array(values, np.float64)
+    around, wanted = np.zeros(size + 2, np.int64), np.zeros(size, np.int64)
+    if not is_inside:
+        with pytest.raises(IndexError):
+            counted(wanted, given)
+        with pytest.raises(polyloom.PolyloomError, match="python-index") as refused:
+            jitted(around[1:-1], given)
+        (diagnostic,) = refused.value.diagnostics
+        assert not size or (diagnostic.span is not None and diagnostic.span.text == "int(v[i])")
+        assert around[0] == around[-1] == 0
+        with pytest.raises(polyloom.PolyloomError, match="python-raises" if size else "python-index"):
+            jitted.run(around[1:-1], given, check=True)
+        return
+    for _ in range(2):
+        jitted(around[1:-1], given)
+        counted(wanted, given)
+    np.testing.assert_array_equal(around[1:-1], wanted)
 
 
 def totals(x):  # type: ignore[no-untyped-def]

@@ -18,12 +18,14 @@ from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.python import affine
 from polyloom.frontends.python.affine import PREFIX, Affine
 from polyloom.frontends.python.early_ends import TooManyEnds, with_one_return
-from polyloom.frontends.python.reading import Access
+from polyloom.frontends.python.reading import Access, Outside
 from polyloom.frontends.python.scope import Array
 from polyloom.frontends.python.source import FunctionText
 from polyloom.frontends.python.storing import Draft, with_iterators
+from polyloom.frontends.python.subscripts import is_of_data
 from polyloom.frontends.python.values import Kind, Weak, held
 from polyloom.frontends.python.walk import Walk
+from polyloom.ir.expressions import Constant
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.generate import CodeBuilder
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, sum_of
@@ -77,6 +79,10 @@ class Found:
     """The sizes for which every index is in its array; the context of the part holds for all of these."""
     assumed: bool
     """Whether slices of the same length, or an ``assert``, limit these."""
+    flag: str
+    """The variable that holds the number of an index that was outside, from 1; empty where none may be."""
+    asked: tuple[Outside, ...]
+    """These indices."""
 
 
 def read_python(text: FunctionText, types: Types) -> Found:
@@ -155,7 +161,7 @@ def _assigned(tree: ast.FunctionDef) -> Mapping[str, int]:
 
 
 def _found(text: FunctionText, types: Types, walk: Walk) -> Found:
-    drafts = [draft for draft in walk.drafts if not _set(draft, "S").is_empty()]
+    drafts = [draft for draft in (*_start(text, walk), *walk.drafts) if not _set(draft, "S").is_empty()]
     statements = tuple(_statement(k, draft) for k, draft in enumerate(drafts, 1))
     if not statements:
         text.refuse("python-statement", "the function computes nothing", text.tree)
@@ -195,14 +201,24 @@ def _found(text: FunctionText, types: Types, walk: Walk) -> Found:
         truths=frozenset(n for n, a in walk.arrays.items() if a.type is ElementType.BOOL and n in used),
         valid=valid,
         assumed=bool(walk.assumed),
+        flag=walk.flag,
+        asked=tuple(walk.asked),
     )
+
+
+def _start(text: FunctionText, walk: Walk) -> list[Draft]:
+    """Return the statement before all others: no index was outside."""
+    if not walk.flag:
+        return []
+    target, value = walk.access(walk.flag, (), text.tree), Constant(0, ElementType.INT64)
+    return [Draft((), (), (-1,), target, (), value, None, text.span(text.tree))]
 
 
 def _origin(name: str, types: Types, walk: Walk) -> Origin:
     """Return where an array comes from: what a function makes and does not return is dead after it."""
     if name in types:
         return Origin.ARGUMENT
-    return Origin.OUTER if name in walk.results else Origin.INNER
+    return Origin.OUTER if name in (*walk.results, walk.flag) else Origin.INNER
 
 
 def _parameters(types: Types, walk: Walk) -> tuple[str, ...]:
@@ -256,7 +272,7 @@ def _declared(text: str, draft: Draft) -> str:
     """Return isl's text with its parameters declared: all names that are no iterators."""
     iterators = {PREFIX + loop.iterator for loop in draft.loops}
     words = "".join(c if c.isalnum() or c == "_" else " " for c in text).split()
-    names = sorted({w for w in words if w.startswith(PREFIX)} - iterators)
+    names = sorted({w for w in words if w.startswith(PREFIX) and not is_of_data(w)} - iterators)
     return f"[{', '.join(names)}] -> {text}"
 
 
@@ -298,11 +314,23 @@ def _access(access: Access, draft: Draft, name: str) -> ScopAccess:
     dimensions = ", ".join(PREFIX + loop.iterator for loop in draft.loops)
     indices = ", ".join(index.text for index in access.indices)
     where = _all((*draft.conditions, *access.within))
+    if access.data:
+        found = [f"e__{k}" for k in range(len(access.indices))]
+        equal = (f"{e} = {index.text}" for e, index in zip(found, access.indices, strict=True))
+        free, limits = ", ".join(PREFIX + d.name for d in access.data), (d.limits for d in access.data)
+        indices, where = ", ".join(found), f"{where} and exists ({free} : {_all((*equal, *limits))})"
     text = f"{{ {name}[{dimensions}] -> target[{indices}] : {where} }}"
     relation = _plain(isl.Map(_declared(text, draft)), draft).set_tuple_name(_DIM.out, access.array)
     numbers = {loop.iterator: k for k, loop in enumerate(draft.loops)}
     values = tuple(with_iterators(index.value, numbers) for index in access.indices)
-    return ScopAccess(array=access.array, relation=relation.coalesce(), span=access.span, indices=values)
+    computed = tuple((k, values[k]) for k, index in enumerate(access.indices) if is_of_data(index.text))
+    return ScopAccess(
+        array=access.array,
+        relation=relation.coalesce(),
+        computed=computed,
+        span=access.span,
+        indices=values,
+    )
 
 
 def _schedule(drafts: Sequence[Draft], statements: Sequence[ScopStatement]) -> isl.UnionMap:

@@ -10,15 +10,17 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from polyloom.diagnostics import Span
-from polyloom.frontends.python import affine, functions, operators, values
+from polyloom.frontends.python import affine, functions, operators, subscripts, values
 from polyloom.frontends.python.affine import Affine
 from polyloom.frontends.python.scope import COMPARISONS, Scope
 from polyloom.frontends.python.source import FunctionText, text_of_function
+from polyloom.frontends.python.subscripts import Datum
 from polyloom.frontends.python.values import Typed, Weak, as_kind
 from polyloom.frontends.python.views import Slices
 from polyloom.ir.expressions import Binary, Compare, CompareOp, Constant, Expression, Read, Unary
@@ -41,6 +43,17 @@ class Access:
     indices: tuple[Affine, ...]
     within: tuple[str, ...]
     span: Span | None
+    data: tuple[Datum, ...] = ()
+    """The indices in ``indices`` that are read from data."""
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A condition under which an index is outside its array, and where it stands."""
+
+    condition: Expression
+    span: Span
+    array: str
 
 
 Points = tuple[tuple[Affine, Affine], ...]
@@ -62,15 +75,32 @@ class Reader(Scope):
     """What such statements need of sizes, in isl's notation."""
     caller: Reader | None = None
     """The function in which this one is read in the place of a call."""
+    guards: tuple[Expression, ...] = ()
+    """Conditions of data under which Python reads what is read here."""
+    outside: list[Outside] = field(default_factory=list)
+    """What the statement at hand has to ask of indices that are read from data."""
+    indexing: bool = False
+    """Whether an index is read, of which the parts are read once."""
 
     def read(self, name: str, indices: tuple[Affine, ...], node: ast.AST) -> Typed:
         """Return an element, or a variable with no indices."""
         array, name = self.arrays[name], self.whole.get(name, name)
-        self.reads.append(Access(name, indices, self.within, self.text.span(node)))
-        read = Read(len(self.reads) - 1, array.held)
+        access = self.access(name, indices, node, self.within)
+        known = [replace(other, span=access.span) for other in self.reads] if self.indexing else []
+        position = known.index(access) if access in known else len(self.reads)
+        self.reads += [access] * (position == len(self.reads))
+        read = Read(position, array.held)
         if array.type is ElementType.BOOL:
             return Typed(Compare(CompareOp.NE, read, Constant(0, array.held)), array.type)
         return Typed(read, array.type if array.extents else self.kinds.get(name, array.type))
+
+    def access(
+        self, name: str, indices: tuple[Affine, ...], node: ast.AST, within: tuple[str, ...] = ()
+    ) -> Access:
+        """Return an access to an element."""
+        names = frozenset[str]().union(*(index.names for index in indices))
+        data = tuple(datum for datum in self.data.values() if datum.name in names)
+        return Access(name, indices, within, self.text.span(node), data)
 
     def value(self, node: ast.expr) -> Typed:
         """Return the value of an expression; what it reads is added to ``reads``."""
@@ -150,14 +180,38 @@ class Reader(Scope):
             self.same(length, extent, node)
             found[axis] = form.places[axis].at(iterator)
         self.need(form.needs)
-        return tuple(found)
+        return tuple(self._with_data(index, form.array) for index in found)
+
+    def _with_data(self, index: Affine, array: str) -> Affine:
+        """Return an index with the values of those that are read from data."""
+        data = [datum for datum in self.data.values() if datum.name in index.names]
+        if not data:
+            return index
+        known = {datum.name: self._datum_value(datum, array) for datum in data}
+        return replace(index, value=subscripts.with_values(index.value, known))
+
+    def _datum_value(self, datum: Datum, array: str) -> Expression:
+        """Return an index that is read from data, moved into the array; ask whether it was outside."""
+        outer, self.indexing = self.indexing, True
+        found = self.value(datum.node)
+        self.indexing = outer
+        if found.held.is_float or found.kind is ElementType.BOOL:
+            help_ = "write `int(...)` around it"
+            message = f"`{ast.unparse(datum.node)}` is no integer"
+            self.text.refuse("python-nonaffine", message, datum.node, "", help_)
+        self.need([f"{datum.extent.text} >= 1"])
+        index, extent = as_kind(found, subscripts.INT), datum.extent.value
+        asked = reduce(operators.both, (*self.guards, subscripts.is_outside(index, extent)))
+        if all(one.condition != asked for one in self.outside):
+            self.outside.append(Outside(asked, self.text.span(datum.node), self.whole.get(array, array)))
+        return subscripts.within(index, extent)
 
     def need(self, conditions: Sequence[str]) -> None:
         """Assume conditions on iterators and sizes, wherever what is read here is read."""
         own = frozenset[str]().union(*(iterator.names for iterator, _ in self.space))
         around = ", ".join(affine.PREFIX + name for name in sorted(self.around() - own))
         limits = [c for c in (*self.limits(), *self.within) if not any(affine.PREFIX + n in c for n in own)]
-        for condition in dict.fromkeys(conditions):
+        for condition in dict.fromkeys(c for c in conditions if not subscripts.is_of_data(c)):
             wrong = " and ".join(f"({c})" for c in (*limits, f"not ({condition})"))
             self.assumed.append(f"not (exists ({around} : {wrong}))" if around else f"not ({wrong})")
 
@@ -254,10 +308,12 @@ class Reader(Scope):
             raise self.text.fault("python-call", f"`{text.name}` calls itself, or too many others", node)
         places = (*self.places, text)
         inner = Reader(text, {}, {}, {}, within=self.within, reads=self.reads, places=places, caller=self)
-        inner.assumed = self.assumed
+        inner.assumed, inner.outside, inner.data = self.assumed, self.outside, self.data
+        inner.guards, inner.indexing = self.guards, self.indexing
         for name, argument in zip(names, arguments, strict=True):
             form = self.slices(argument)
             if form is not None and form.axes:
+                self.check_fixed(form, argument)
                 inner.arrays[f".{name}"] = self.arrays[form.array]
                 inner.whole[f".{name}"] = self.whole.get(form.array, form.array)
                 inner.views[name] = replace(form, array=f".{name}")
@@ -266,6 +322,12 @@ class Reader(Scope):
             else:
                 inner.bound[name] = self.value(argument)
         return inner._returned(text.tree.body, node)
+
+    def check_fixed(self, form: Slices, node: ast.AST) -> None:
+        """Refuse a part of an array whose place is read from data, which gets a name."""
+        if any(subscripts.is_of_data(place.start.text) for place in form.places):
+            help_ = "name the index, and write it where the part is used, `a[k, j]`; or copy the part"
+            self.text.refuse("python-nonaffine", "the place of this part is read from data", node, "", help_)
 
     def _returned(self, statements: Sequence[ast.stmt], call: ast.AST) -> tuple[Typed, ...]:
         """Return the values of the ``return`` that is reached."""
@@ -343,9 +405,9 @@ class Reader(Scope):
         otherwise: Callable[[], tuple[Typed, ...]],
     ) -> tuple[Typed, ...]:
         truth = self.truth(test)
-        with self._where(self.implied(test, truth=True)):
+        with self._where(self.implied(test, truth=True), truth):
             a = then()
-        with self._where(self.implied(test, truth=False)):
+        with self._where(self.implied(test, truth=False), operators.negated(truth)):
             b = otherwise()
         if len(a) != len(b):
             message = f"`{self.text.name}` returns {len(a)} values or {len(b)}"
@@ -353,12 +415,16 @@ class Reader(Scope):
         return tuple(operators.chosen(truth, x, y) for x, y in zip(a, b, strict=True))
 
     @contextmanager
-    def _where(self, condition: str | None) -> Iterator[None]:
-        """Read where a condition on iterators holds; names that are bound there are forgotten."""
-        outer = self.within, dict(self.symbols), dict(self.bound)
+    def _where(self, condition: str | None, truth: Expression) -> Iterator[None]:
+        """Read where a test is true, of which ``condition`` says what it says of iterators.
+
+        Names that are bound there are forgotten.
+        """
+        outer = self.within, dict(self.symbols), dict(self.bound), self.guards
         self.within = outer[0] if condition is None else (*outer[0], condition)
+        self.guards = (*self.guards, truth)
         yield
-        self.within, self.symbols, self.bound = outer
+        self.within, self.symbols, self.bound, self.guards = outer
 
     def _one_after_the_other(self, op: ast.boolop, parts: Sequence[ast.expr]) -> Expression:
         """Return ``a and b``: b is read only where a holds."""
@@ -366,7 +432,7 @@ class Reader(Scope):
         found = self.truth(parts[0])
         if len(parts) == 1:
             return found
-        with self._where(self.implied(parts[0], truth=is_and)):
+        with self._where(self.implied(parts[0], truth=is_and), found if is_and else operators.negated(found)):
             rest = self._one_after_the_other(op, parts[1:])
         return Binary(BinaryOp.AND if is_and else BinaryOp.OR, found, rest)
 

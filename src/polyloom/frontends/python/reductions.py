@@ -246,12 +246,8 @@ class Reductions(Stores):
 
     def _kind(self, node: ast.expr, extents: Sequence[Affine], value: Callable[[], Typed]) -> Kind:
         """Return the kind of a value of whole arrays."""
-        reads, self.reads = self.reads, []
-        counters = [*self.counters]
-        with self.points(node, extents):
-            kind = value().kind
-        self.reads, self.counters = reads, counters
-        return kind
+        with self.trying(), self.points(node, extents):
+            return value().kind
 
     def _made(self, word: str, kind: ElementType, extents: Sequence[Affine], node: ast.expr) -> str:
         """Return the name of a new array, or variable, for a result."""

@@ -14,6 +14,7 @@ from polyloom.diagnostics import Span
 from polyloom.frontends.python import affine, values, views
 from polyloom.frontends.python.affine import Affine
 from polyloom.frontends.python.source import FunctionText
+from polyloom.frontends.python.subscripts import MARK, Datum
 from polyloom.frontends.python.values import Kind, Typed
 from polyloom.frontends.python.views import Place, Slices
 from polyloom.ir.expressions import CompareOp
@@ -57,6 +58,8 @@ class Scope:
     """Names of values, in a function that is read in the place of its call."""
     views: dict[str, Slices] = field(default_factory=dict)
     """Names of parts of arrays: ``row = a[i]``."""
+    data: dict[tuple[str, str], Datum] = field(default_factory=dict)
+    """Indices that are read from data, by what they and the extents around them are as texts."""
 
     # -- arrays
 
@@ -158,7 +161,10 @@ class Scope:
             message = f"an array, `{ast.unparse(part)}`, is no subscript here"
             self.text.refuse("python-shape", message, part, "", help_)
         if not isinstance(part, ast.Slice):
-            return Place(self._from_the_end(self.integer(part), extent))
+            index = self.affine(part)
+            if index is None:
+                return Place(affine.name(self._datum(part, extent).name))
+            return Place(self._from_the_end(index, extent))
         step = 1 if part.step is None else self.integer(part.step).number
         if not step:
             help_ = "the step is a number other than 0"
@@ -172,6 +178,11 @@ class Scope:
         computed = [end for end in (lower, upper) if end is not None and end.number is None]
         needs = tuple(f"{end.text} {'< 0' if affine.is_taken_off(end) else '>= 0'}" for end in computed)
         return Place(start, step, affine.parts_of(way, abs(step)), needs)
+
+    def _datum(self, node: ast.expr, extent: Affine) -> Datum:
+        """Return an index that is read from data."""
+        new = Datum(f"{MARK}{len(self.data)}", node, extent)
+        return self.data.setdefault((ast.unparse(node), extent.text), new)
 
     def _from_the_end(self, index: Affine, extent: Affine) -> Affine:
         """Return an index; one from which all is taken off counts from the end: ``-1``, ``-k - 1``."""

@@ -7,11 +7,13 @@ from collections.abc import Iterator as Iterator_
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from polyloom.diagnostics import Span
 from polyloom.frontends.python import affine
 from polyloom.frontends.python.affine import Affine
-from polyloom.frontends.python.reading import Access, Reader
+from polyloom.frontends.python.operators import both
+from polyloom.frontends.python.reading import Access, Outside, Reader
 from polyloom.frontends.python.scope import Array
 from polyloom.frontends.python.values import Typed, as_kind, held, joined
 from polyloom.ir.expressions import (
@@ -22,12 +24,15 @@ from polyloom.ir.expressions import (
     Expression,
     Iterator,
     ParameterValue,
+    Read,
     Select,
     Unary,
 )
-from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.rebuild import read_positions, rebuilt, with_reads
 from polyloom.ir.scalar_functions.table import BinaryOp, UnaryOp
 from polyloom.ir.types import ElementType
+
+INT = ElementType.INT64
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,10 @@ class Stores(Reader):
     temporaries: int = 0
     taken: frozenset[str] = frozenset()
     """Names that have a meaning of their own in the function."""
+    flag: str = ""
+    """The variable that holds the number of an index that was outside, if the function asks for one."""
+    asked: list[Outside] = field(default_factory=list)
+    """What is asked of indices, each by its number, which counts from 1."""
 
     def fresh(self, word: str) -> str:
         """Return a new name."""
@@ -144,31 +153,74 @@ class Stores(Reader):
 
     def store(self, name: str, indices: tuple[Affine, ...], value: Expression, node: ast.AST) -> None:
         """Add a statement; the reads of its value have been made."""
-        span = self.text.span(node)
-        condition: Expression | None = None
-        for test in self.tests:
-            found = self._tested(test)
-            condition = found if condition is None else Binary(BinaryOp.AND, condition, found)
-        target = Access(name, indices, (), span)
+        target = self.access(name, indices, node)
+        tests = self._all_tested()
+        condition = reduce(both, tests) if tests else None
+        self._ask(node)
         if value.type is ElementType.BOOL:
             held = self.arrays[name].held
             value = Select(value, Constant(1, held), Constant(0, held))
-        numbers = {loop.iterator: k for k, loop in enumerate(self.loops)}
-        self.drafts.append(
-            Draft(
-                loops=self.loops,
-                conditions=self.conditions,
-                position=tuple(self.counters),
-                target=target,
-                reads=tuple(self.reads),
-                value=with_iterators(value, numbers),
-                condition=None if condition is None else with_iterators(condition, numbers),
-                span=span,
-            )
-        )
+        self.drafts.append(self._draft(target, tuple(self.reads), value, condition, node))
         self.reads = []
         self.defined.add(name)
         self.counters[-1] += 1
+
+    def _all_tested(self) -> list[Expression]:
+        """Return the tests around; what a statement asks of indices it asks where they hold."""
+        outer, asked, self.outside = self.guards, self.outside, []
+        tests = list[Expression]()
+        for test in self.tests:
+            self.guards = (*outer, *tests)
+            tests.append(self._tested(test))
+        self.guards = outer
+        self.outside += [replace(one, condition=reduce(both, [*tests, one.condition])) for one in asked]
+        return tests
+
+    def _ask(self, node: ast.AST) -> None:
+        """Add a statement that keeps the number of an index outside: ``m = max(m, i < n ? 0 : 1)``."""
+        if not self.outside:
+            return
+        if not self.flag:
+            self.flag = self.fresh("outside")
+            self.arrays[self.flag] = Array(INT, (), self.text.span(node), own=True)
+        which: Expression = Constant(0, INT)
+        for one in self.outside:
+            self.asked.append(one)
+            which = Select(one.condition, Constant(len(self.asked), INT), which)
+        self.outside = []
+        reads, which = _only_needed(self.reads, which)
+        kept = self.access(self.flag, (), node)
+        value = Binary(BinaryOp.MAXIMUM, Read(len(reads), INT), which)
+        self.drafts.append(self._draft(kept, (*reads, kept), value, None, node))
+        self.counters[-1] += 1
+
+    def _draft(
+        self,
+        target: Access,
+        reads: tuple[Access, ...],
+        value: Expression,
+        condition: Expression | None,
+        node: ast.AST,
+    ) -> Draft:
+        numbers = {loop.iterator: k for k, loop in enumerate(self.loops)}
+        return Draft(
+            loops=self.loops,
+            conditions=self.conditions,
+            position=tuple(self.counters),
+            target=target,
+            reads=reads,
+            value=with_iterators(value, numbers),
+            condition=None if condition is None else with_iterators(condition, numbers),
+            span=self.text.span(node),
+        )
+
+    @contextmanager
+    def trying(self) -> Iterator_[None]:
+        """Read what no statement needs."""
+        outer = self.reads, self.outside, [*self.counters]
+        self.reads, self.outside = [], []
+        yield
+        self.reads, self.outside, self.counters = outer
 
     def _tested(self, test: Test) -> Expression:
         found = self.read(test.variable, (), test.node).value if test.variable else self.truth(test.node)
@@ -179,6 +231,24 @@ class Stores(Reader):
                 return Compare(CompareOp.EQ, a, b)
             case _:
                 return Unary(UnaryOp.NOT, found)
+
+
+def _only_needed(reads: Sequence[Access], value: Expression) -> tuple[tuple[Access, ...], Expression]:
+    """Return the reads that a value needs, also as indices of others, and the value with their places."""
+    needed, new = set[int](), {*read_positions(value)}
+    while new := new - needed:
+        needed |= new
+        new = {k for n in new for k in read_positions(*(index.value for index in reads[n].indices))}
+    places = {k: n for n, k in enumerate(sorted(needed))}
+
+    def renumbered(part: Expression) -> Expression:
+        return with_reads(part, places.__getitem__)
+
+    def moved(access: Access) -> Access:
+        indices = (replace(index, value=renumbered(index.value)) for index in access.indices)
+        return replace(access, indices=tuple(indices))
+
+    return tuple(moved(reads[k]) for k in places), renumbered(value)
 
 
 def with_iterators(expression: Expression, numbers: Mapping[str, int]) -> Expression:

@@ -397,6 +397,7 @@ class Walk(WholeArrays):
         if has_meaning or (name in self.arrays and bool(self.loops or self.conditions or self.tests)):
             help_ = "give the part of the array a name of its own"
             self.text.refuse("python-name", f"`{name}` has another meaning here", node, "", help_)
+        self.check_fixed(form, node)
         self.need((*form.needs, *(f"{length.text} >= 0" for length in form.lengths)))
         self.views = {**self.views, name: form}
 

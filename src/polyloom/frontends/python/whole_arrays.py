@@ -100,11 +100,8 @@ class WholeArrays(Reductions):
 
     def _kind_at_all(self, node: ast.AST, extents: Sequence[Affine], value: ast.expr) -> Kind:
         """Return the kind of a value of whole arrays."""
-        reads, self.reads = self.reads, []
-        with self.points(node, extents):
-            kind = self.whole_value(value).kind
-        self.reads = reads
-        return kind
+        with self.trying(), self.points(node, extents):
+            return self.whole_value(value).kind
 
     def make(self, name: str, made: tuple[Array, Typed | None], node: ast.AST) -> None:
         """Make an array, and fill it."""
