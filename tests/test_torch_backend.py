@@ -25,7 +25,7 @@ def compiled(call: Any) -> Any:
 @pytest.mark.parametrize("name", ["resnet18", "vgg", "vit", "gru"])
 def test_models_run_and_train(name: str) -> None:
     what, results, gradients = models.checked(models.MODELS[name])
-    assert what == "whole" and results < 1e-4 and gradients < 1e-3
+    assert what == "whole" and results.is_right and gradients.is_right
 
 
 def test_the_comparison_sees_a_wrong_gradient() -> None:
