@@ -270,6 +270,23 @@ def test_rules_of_pytorch_that_give_other_numbers_are_left_out() -> None:
     torch.testing.assert_close(torch.autograd.grad(found, x), torch.autograd.grad(want, x))
 
 
+@pytest.mark.filterwarnings("ignore:a graph runs as PyTorch")
+def test_random_numbers_of_a_seed_are_those_of_pytorch() -> None:
+    def drawn(x: Any) -> Any:
+        noise = [torch.empty_like(x).exponential_(), torch.empty_like(x).geometric_(0.3)]
+        noise += [torch.empty_like(x).cauchy_(), torch.empty_like(x).log_normal_()]
+        return torch.nn.functional.dropout(x, 0.5), *noise
+
+    x = torch.randn(6, 5, requires_grad=True)
+    found = []
+    for call in (compiled(drawn), drawn):
+        torch.manual_seed(3)
+        values = call(x)
+        found.append((*values, *torch.autograd.grad(values[0].sum(), x)))
+    for have, want in zip(*found, strict=True):
+        assert torch.equal(have, want)
+
+
 @pytest.mark.parametrize(("activation", "norm_first"), [("relu", False), ("gelu", True)])
 def test_an_encoder_layer_that_is_one_operation_runs_here(activation: str, norm_first: bool) -> None:
     layer = torch.nn.TransformerEncoderLayer(

@@ -38,6 +38,9 @@ Arguments = Sequence[Any]
 _WHOLE = {"aten.complex", "aten.polar"}
 """Operations that no rule takes apart: those for complex numbers write into parts of their results."""
 
+_RANDOM = {f"aten.{name}" for name in ("native_dropout", "exponential", "geometric", "cauchy", "log_normal")}
+"""Operations whose rules draw other numbers from a seed than PyTorch itself, which runs them."""
+
 _WRONG_RULES = {"aten.multilabel_margin_loss_forward"}
 """Operations whose rules give other numbers than PyTorch itself: this one adds up labels after a -1, too."""
 
@@ -80,7 +83,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     for more in (torch._decomp.decomposition_table,):
         rules = {**more, **rules}
     rules[torch.ops.aten._transformer_encoder_layer_fwd.default] = _encoder_layer
-    whole = {*OPERATIONS, *_WHOLE, *_WRONG_RULES}
+    whole = {*OPERATIONS, *_WHOLE, *_RANDOM, *_WRONG_RULES}
     return {op: rule for op, rule in rules.items() if ".".join(str(op).split(".")[:2]) not in whole}
 
 
