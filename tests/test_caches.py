@@ -141,3 +141,41 @@ def test_results_of_tuning_are_not_written_into_nothing(
     monkeypatch.chdir(tmp_path)
     done = polyloom(["tune", *GEMM, "--evaluations", "1"], HOME=home, TMPDIR=str(tmp_path))
     assert done.returncode == 1 and "error[database-unusable]" in done.stderr and "--database" in done.stderr
+
+
+HOLDER = """
+import time
+from polyloom.caches import temporary_folder
+print(temporary_folder(), flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_a_killed_process_leaves_goes_with_the_next(tmp_path: Path) -> None:
+    variables = {**os.environ, "TMPDIR": str(tmp_path)}
+    (tmp_path / "polyloom-mine").mkdir()
+    (tmp_path / "polyloom-link").symlink_to(tmp_path / "polyloom-mine")
+
+    def holder() -> tuple[subprocess.Popen[str], Path]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLDER], env=variables, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        return process, Path(process.stdout.readline().strip())
+
+    living, first = holder()
+    killed, second = holder()
+    killed.kill()
+    killed.communicate()
+    assert first.is_dir() and second.is_dir()
+    last, third = holder()
+    assert first.is_dir() and third.is_dir() and not second.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {
+        first.name,
+        third.name,
+        "polyloom-mine",
+        "polyloom-link",
+    }
+    for process in (living, last):
+        process.kill()
+        process.communicate()

@@ -10,6 +10,7 @@ import atexit
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,6 +25,10 @@ _HOME = "XDG_CACHE_HOME"
 _POCL = "POCL_CACHE_DIR"
 
 _MAKE_ROOM = "make room, or name another folder by the variable TMPDIR"
+
+_TEMPORARY = "polyloom-"
+_IN_USE = "in-use"
+"""The file in a temporary folder that is locked while the folder is in use."""
 
 _REMOVALS = 10
 """How often a folder is removed where others write to it."""
@@ -95,15 +100,18 @@ def is_writable(folder: Path) -> bool:
 
 @cache
 def temporary_folder() -> Path:
-    """Return a folder that goes with this process.
+    """Return a folder that goes with this process, or, where that is killed, when another one makes its own.
 
     Errors: ``folder-none`` where there is no place for temporary files.
     """
     try:
-        folder = Path(tempfile.mkdtemp(prefix="polyloom-"))
+        folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY))
     except OSError as fault:
         message = "no folder for temporary files can be written"
         raise PolyloomError(error("folder-none", message, notes=[str(fault)], helps=[_MAKE_ROOM])) from fault
+    with suppress(OSError):
+        _remove_left(folder.parent)
+        _hold(folder)
     owner = os.getpid()
 
     def remove() -> None:
@@ -112,6 +120,43 @@ def temporary_folder() -> Path:
 
     atexit.register(remove)
     return folder
+
+
+def _hold(folder: Path) -> None:
+    """Lock a file in a folder for as long as this process lives, and those that are forked from it."""
+    if sys.platform != "win32":
+        import fcntl
+
+        new = folder / f"{_IN_USE}-soon"
+        fcntl.flock(os.open(new, os.O_CREAT | os.O_RDWR, 0o600), fcntl.LOCK_EX)
+        new.rename(folder / _IN_USE)
+
+
+def _remove_left(parent: Path) -> None:
+    """Remove the temporary folders of processes that were killed."""
+    for folder in parent.glob(f"{_TEMPORARY}*"):
+        with suppress(OSError):
+            if _is_left(folder):
+                remove_folder(folder)
+
+
+def _is_left(folder: Path) -> bool:
+    """Return whether a folder is this user's, and the process that made it is gone."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        return False
+    descriptor = os.open(folder / _IN_USE, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def remove_folder(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ GPP = shutil.which("g++")
 def fake_library() -> Path:
     """Return the library, built once for each process that asks."""
     path = Path(mkdtemp(prefix="fake-cuda-")) / "libcuda.so"
+    atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
     source = ON_HOST / "fake_cuda.cpp"
     command = [GPP or "", "-O0", "-w", "-shared", "-fPIC", str(source), "-o", str(path), "-ldl"]
     subprocess.run(command, check=True, timeout=120)
