@@ -426,6 +426,16 @@ def parts_from_the_end_and_masks(x, c, a, k):  # type: ignore[no-untyped-def]
     return lagged, odd, pooled, both, is_large
 
 
+def line(value, slope=2.0, start=-1):  # type: ignore[no-untyped-def]
+    return slope * value + start
+
+
+@case(lambda g: (g.random(7), g.random((7, 3))))
+def named_arguments(x, a):  # type: ignore[no-untyped-def]
+    for i in range(7):
+        x[i] = line(x[i]) + line(start=a[i, 0], value=x[i]) - line(x[i], 0.5, start=i)
+
+
 def looked_up(table, k):  # type: ignore[no-untyped-def]
     return table[k]
 

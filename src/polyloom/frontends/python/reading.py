@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -147,7 +147,7 @@ class Reader(Scope):
                 kind = self.element_type(wanted)
                 assert kind is not None
                 return Typed(as_kind(self.value(inner), kind), kind)
-            case ast.Call(args=arguments, keywords=[]):
+            case ast.Call(args=arguments, keywords=named) if not named or self.function_of(node) is not None:
                 return self._call(node, arguments)
             case ast.IfExp(test=test, body=then, orelse=otherwise):
                 return self._choice(test, then, otherwise)
@@ -268,7 +268,7 @@ class Reader(Scope):
     def _call(self, node: ast.Call, arguments: Sequence[ast.expr]) -> Typed:
         name, meant = ast.unparse(node.func), self.meant(node.func)
         if (function := self.function_of(node)) is not None:
-            given = self.returned(node, function, arguments)
+            given = self.returned(node, function)
             if len(given) == 1:
                 return given[0]
             help_ = "give them names, `a, b = f(x)`"
@@ -297,20 +297,36 @@ class Reader(Scope):
         is_numpys = (getattr(function, "__module__", None) or "").partition(".")[0] == "numpy"
         return function if inspect.isfunction(function) and not is_numpys else None
 
-    def returned(self, node: ast.Call, function: Any, arguments: Sequence[ast.expr]) -> tuple[Typed, ...]:
-        """Return what a function of Python returns for arguments. Errors: ``python-call``."""
-        text = text_of_function(function)
+    def _arguments_of(self, node: ast.Call, function: Any, text: FunctionText) -> Mapping[str, ast.expr]:
+        """Return what the arguments of a function are in a call; those left out are numbers of its own."""
         names = [a.arg for a in text.tree.args.args]
-        if len(names) != len(arguments) or text.tree.args.vararg or text.tree.args.kwonlyargs:
-            message = f"`{text.name}` has {len(names)} arguments, and here are {len(arguments)}"
-            raise self.text.fault("python-call", message, node, "", "give each argument by its place")
+        own = function.__defaults__ or ()
+        found: dict[str, ast.expr] = {
+            name: ast.copy_location(ast.Constant(value), node)
+            for name, value in zip(names[len(names) - len(own) :], own, strict=True)
+            if type(value) in (int, float)
+        }
+        found |= dict(zip(names, node.args, strict=False))
+        found |= {keyword.arg or "": keyword.value for keyword in node.keywords}
+        twice = {keyword.arg for keyword in node.keywords} & {*names[: len(node.args)]}
+        is_open = text.tree.args.vararg or text.tree.args.kwonlyargs or text.tree.args.kwarg
+        if is_open or twice or found.keys() != {*names} or len(node.args) > len(names):
+            message = f"`{text.name}` takes other arguments: {', '.join(f'`{name}`' for name in names)}"
+            help_ = "give each argument by its place or name; `*` and `**` are not read"
+            raise self.text.fault("python-call", message, node, "", help_)
+        return found
+
+    def returned(self, node: ast.Call, function: Any) -> tuple[Typed, ...]:
+        """Return what a function of Python returns in a call. Errors: ``python-call``."""
+        text = text_of_function(function)
+        arguments = self._arguments_of(node, function, text)
         if len(self.places) == _DEEPEST or text.is_same(self.text):
             raise self.text.fault("python-call", f"`{text.name}` calls itself, or too many others", node)
         places = (*self.places, text)
         inner = Reader(text, {}, {}, {}, within=self.within, reads=self.reads, places=places, caller=self)
         inner.assumed, inner.outside, inner.data = self.assumed, self.outside, self.data
         inner.guards, inner.indexing = self.guards, self.indexing
-        for name, argument in zip(names, arguments, strict=True):
+        for name, argument in arguments.items():
             form = self.slices(argument)
             if form is not None and form.axes:
                 self.check_fixed(form, argument)
@@ -381,9 +397,7 @@ class Reader(Scope):
         if isinstance(node, ast.Tuple):
             return tuple(map(self.value, node.elts))
         function = self.function_of(node)
-        if function is None or node.keywords:
-            return (self.value(node),)
-        return self.returned(node, function, node.args)
+        return (self.value(node),) if function is None else self.returned(node, function)
 
     def _bind(self, name: str, value: ast.expr) -> None:
         whole = self.affine(value)

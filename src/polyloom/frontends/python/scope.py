@@ -88,7 +88,8 @@ class Scope:
         """Return the array and the indices of ``A[i, j]`` or ``A[i][j]``."""
         form = self.slices(node)
         if form is None:
-            self.text.refuse("python-name", "elements are those of arrays with a name", node)
+            help_ = "give the array, also one of the module, as an argument"
+            self.text.refuse("python-name", "elements are those of arrays with a name", node, "", help_)
         if form.axes:
             is_part = any(isinstance(part, ast.Slice) for part in ast.walk(node))
             help_ = "assign to a part of an array, `a[1:] = b[1:]`, or write a loop over elements"

@@ -21,6 +21,8 @@ _WAYS_OUT: Mapping[type[ast.stmt], str] = {
     ast.Break: "let the loop run to its end, and write what is not to be done any more under an `if`",
     ast.Return: "give the result a name, let loops run to their end, and return it at the end",
     ast.While: "count with `for i in range(...)`, up to a size",
+    ast.FunctionDef: "define the function outside; it is read in the place of its calls",
+    ast.Expr: "leave it out: what is printed or done elsewhere is done with what the function returns",
 }
 
 
@@ -183,7 +185,10 @@ class Walk(WholeArrays):
         start, stop = (affine.number(0), found[0]) if len(found) == 1 else found[:2]
         step = found[2].number if len(found) == 3 else 1
         if not step:
-            self.text.refuse("python-loop", "the step of a loop is a number other than 0", ends[-1])
+            help_ = "write it as a number, or as a name of the module that is one"
+            self.text.refuse(
+                "python-loop", "the step of a loop is a number other than 0", ends[-1], "", help_
+            )
         i = affine.name(iterator)
         low, high = ("<=", "<") if step > 0 else (">=", ">")
         limits = [f"{start.text} {low} {i.text}", f"{i.text} {high} {stop.text}"]
