@@ -287,6 +287,23 @@ def test_random_numbers_of_a_seed_are_those_of_pytorch() -> None:
         assert torch.equal(have, want)
 
 
+def test_random_numbers_of_a_part_that_is_computed_again_are_refused_by_name() -> None:
+    """PyTorch draws them with a state that it keeps, in operations with groups of results."""
+
+    def part(x: Any) -> Any:
+        return torch.nn.functional.dropout(x, 0.5).relu()
+
+    def twice(x: Any) -> Any:
+        return torch.utils.checkpoint.checkpoint(part, x, use_reentrant=False)
+
+    x = torch.randn(6, 5, requires_grad=True)
+    with pytest.warns(UserWarning, match="rng_state .*: no such operation") as said:
+        found = compiled(twice)(x)
+        (have,) = torch.autograd.grad(found.sum(), x)
+    assert not any("model-broken" in str(w.message) for w in said)
+    torch.testing.assert_close(have, 2.0 * (found > 0))
+
+
 @pytest.mark.parametrize(("activation", "norm_first"), [("relu", False), ("gelu", True)])
 def test_an_encoder_layer_that_is_one_operation_runs_here(activation: str, norm_first: bool) -> None:
     layer = torch.nn.TransformerEncoderLayer(

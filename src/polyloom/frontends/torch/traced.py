@@ -247,10 +247,21 @@ def _arguments(node: Any) -> dict[str, Any]:
 def _results(node: Any) -> tuple[tuple[str, ...], tuple[ElementType | None, ...]]:
     """Return the names and types of a node's results; of several each has a name (``name.1``)."""
     value = node.meta.get("val")
-    if isinstance(value, tuple | list):
-        names = tuple(f"{node.name}.{k}" for k in range(len(value)))
-        return names, tuple(element_of(getattr(v, "dtype", None)) for v in value)
-    return (node.name,), (element_of(getattr(value, "dtype", None)),)
+    taken = tuple(_taken(node))
+    if not isinstance(value, tuple | list) and not taken:
+        return (node.name,), (element_of(getattr(value, "dtype", None)),)
+    values = value if isinstance(value, tuple | list) else ()
+    types = {f"{node.name}.{k}": element_of(getattr(v, "dtype", None)) for k, v in enumerate(values)}
+    types |= {name: None for name in taken if name not in types}
+    return tuple(types), tuple(types.values())
+
+
+def _taken(node: Any) -> Iterator[str]:
+    """Yield the names of results that are taken out of a node's, also of groups: PyTorch states not all."""
+    for user in node.users:
+        if _is_item(user):
+            yield _name(user)
+            yield from _taken(user)
 
 
 def _is_item(node: Any) -> bool:
@@ -261,5 +272,5 @@ def _name(node: Any) -> str:
     """Return the name of a value; ``getitem`` of a node with several results is that result."""
     if _is_item(node):
         source, place = node.args
-        return f"{source.name}.{place}"
+        return f"{_name(source)}.{place}"
     return str(node.name)
