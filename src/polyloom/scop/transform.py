@@ -42,6 +42,7 @@ from polyloom.scop.preparation.conditional_locals import with_locals_always_set
 from polyloom.scop.preparation.coordinates import over_written
 from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
+from polyloom.scop.preparation.joined_accumulators import with_accumulators_joined
 from polyloom.scop.preparation.last_values import with_last_values
 from polyloom.scop.preparation.remainders import with_remainders_joined
 from polyloom.scop.preparation.unchanged import without_unchanged
@@ -181,7 +182,7 @@ def _scheduled(scop: Scop, mode: ReductionMode, strict: bool, text: Source) -> T
     """Return the host program under a user's schedule. Errors: ``schedule-...``."""
     try:
         with at_most(_GIVEN * (8 + len(scop.statements)), f"the schedule of `{scop.name}`"):
-            scop = prepared(scop)
+            scop = prepared(scop, mode, strict=strict)
             found = _transformed(scop, mode, strict, tree=read_tree(text))
             check_written(scop, found.program)
             return replace(found, program=with_unique_names(found.program))
@@ -201,10 +202,13 @@ _CONTEXT = 50_000
 """The same for the condition on the parameters, once."""
 
 
-def prepared(scop: Scop) -> Scop:
+def prepared(scop: Scop, mode: ReductionMode, *, strict: bool) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
     alone = with_existing_targets(with_locals_always_set(scop))
     found = substituted(with_choices_made(with_remainders_joined(joined(alone))))
+    if mode is ReductionMode.DETECT:
+        fewer = with_accumulators_joined(found, strict=strict)
+        found = found if fewer is found else substituted(fewer)
     return without_unchanged(with_last_values(found))
 
 
@@ -217,7 +221,8 @@ def _parallel(
     wavefronts: bool = True,
     tiled: bool = False,
 ) -> Transformation:
-    scop = over_written(prepared(scop)) if tiled else prepared(scop)
+    scop = prepared(scop, mode, strict=strict)
+    scop = over_written(scop) if tiled else scop
     if mode is ReductionMode.IGNORE:
         found = _automatic(scop)
     else:
