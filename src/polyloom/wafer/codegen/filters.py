@@ -35,7 +35,7 @@ def filter_of(builder: RoleBuilder, queue: str, parts: Sequence[Passed]) -> Filt
     if not options.has(Extension.FILTERS) or free < 1 or len(parts) < 2:
         return None
     context = builder.role.context
-    if _counts(builder.code(), parts, _one_point(context)) is None:
+    if any(_counts(builder.code(), parts, pe) is None for pe in _some_pes(context)):
         return None
     found = _counts(builder.code(), parts, context)
     return None if found is None else Filter(queue, *found)
@@ -46,11 +46,17 @@ _Counts = tuple[IntExpression, IntExpression, IntExpression]
 
 
 @remembered
-def _one_point(context: isl.Set) -> isl.Set:
-    """Return one PE of a role: what is no filter there is none for the role, and that is asked faster."""
-    pes = parametric_point("PE", PE_PARAMETERS).intersect_params(context)
-    one = isl.Set.from_point(project_out_parameters(pes, PE_PARAMETERS).sample_point())
-    return bind(one, PE_PARAMETERS)
+def _some_pes(context: isl.Set) -> tuple[isl.Set, ...]:
+    """Return PEs of a role: what is no filter there is none for the role, and that is asked faster."""
+    pes = project_out_parameters(
+        parametric_point("PE", PE_PARAMETERS).intersect_params(context), PE_PARAMETERS
+    )
+    one = isl.Set.from_point(pes.sample_point())
+    found: list[isl.Set] = []
+    for pe in (one, pes.lexmin(), pes.lexmax()):
+        if not any(pe.is_equal(other) for other in found):
+            found.append(pe)
+    return tuple(bind(pe, PE_PARAMETERS) for pe in found)
 
 
 def _counts(code: CodeBuilder, parts: Sequence[Passed], context: isl.Set) -> _Counts | None:

@@ -67,11 +67,32 @@ def cut(kinds: Sequence[Elements]) -> Cut | None:
     An instruction pays for a single element, too: what scalar code sends or receives is one as well.
     """
     rank = kinds[0].items.dim(_DIM.set)
+    one_pe = _on_one_pe(kinds)
     for depth in range(rank):
+        if one_pe is not None and _segments(one_pe, depth, rank) is None:
+            continue
         segments = _segments(kinds, depth, rank)
         if segments is not None:
             return Cut(depth, rank, tuple(segments))
     return None
+
+
+def _on_one_pe(kinds: Sequence[Elements]) -> list[Elements] | None:
+    """Return what one PE has of the kinds: what cannot be cut there cannot be cut, and that is asked faster.
+
+    None where all have one piece, which takes no longer to ask.
+    """
+    first = max(kinds, key=lambda kind: kind.items.n_basic_set())
+    if first.items.n_basic_set() == 1:
+        return None
+    pe = isl.Set.from_point(first.items.params().sample_point())
+    own = [_at(kind, pe) for kind in kinds]
+    return [kind for kind in own if not kind.items.is_empty()]
+
+
+def _at(kind: Elements, pe: isl.Set) -> Elements:
+    local = None if kind.local is None else kind.local.intersect_params(pe)
+    return Elements(kind.name, kind.items.intersect_params(pe).coalesce(), local)
 
 
 @remembered
