@@ -265,6 +265,7 @@ ADVICE = {
     ".cc": "loops are read from C: give them as NAME.c",
     ".h": "loops are read from C: give the file NAME.c that includes it",
     ".csl": "CSL is not read: give the layer as LAIR, C or a model",
+    ".loom": "a function that `save` wrote is taken back in Python: `polyloom.load(path)`",
 }
 """What to do with files of other kinds, by their ending."""
 
@@ -291,7 +292,8 @@ def _unknown(given: Given) -> Diagnostic:
     path = path_of(given)
     advice = [ADVICE[path.suffix.lower()]] if path.suffix.lower() in ADVICE else []
     message = f"`{path}` has no ending that tells what it is"
-    return error("source-unknown", message, helps=[*advice, f"sources: {kinds}"])
+    notes = [] if path.exists() else ["there is no such file"]
+    return error("source-unknown", message, notes=notes, helps=[*advice, f"sources: {kinds}"])
 
 
 def _described(given: Given) -> str:

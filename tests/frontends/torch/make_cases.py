@@ -54,6 +54,20 @@ def function(name: str, body: Callable[..., Any], *arguments: Any) -> None:
     case(name, lambda: Function(body), *arguments)
 
 
+class Float8(nn.Module):
+    """Weights of float8 with scales; one is transposed before it is converted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("first", torch.randn(4, 6).to(torch.float8_e4m3fn))
+        self.register_buffer("second", torch.randn(6, 3).to(torch.float8_e5m2))
+        self.register_buffer("scale", torch.rand(6))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        hidden = x @ (self.first.t().to(torch.float32) * self.scale[:, None])
+        return torch.relu(hidden) @ self.second.to(torch.float32)[:4]
+
+
 class Recurrent(nn.Module):
     def __init__(self, kind: Any, **options: Any) -> None:
         super().__init__()
@@ -145,6 +159,7 @@ case("gru", lambda: Recurrent(nn.GRU, bidirectional=True), shape(2, 3, 3))
 case("rnn", lambda: Recurrent(nn.RNN, nonlinearity="relu"), shape(2, 3, 3))
 case("residual", Residual, shape(1, 3, 5, 5))
 case("upsample", lambda: nn.Upsample(scale_factor=2), shape(1, 2, 3, 3))
+case("float8", Float8, shape(2, 6))
 case("pixel_shuffle", lambda: nn.PixelShuffle(2), shape(1, 8, 2, 3))
 for kind in (
     nn.GELU,

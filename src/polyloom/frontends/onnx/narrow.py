@@ -2,14 +2,13 @@
 
 They are decoded to float32 and int8, which hold all their values, and what only casts or dequantises them is
 computed at import; whatever else reads them is refused by name.
-Source: the specification of ONNX, "Float stored in 8 bits" and the like, and DequantizeLinear.
+Source: the specification of ONNX, DequantizeLinear.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -17,33 +16,22 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.frontends.graph.model import Node
+from polyloom.frontends.graph.small_floats import (
+    E2M1,
+    E4M3FN,
+    E4M3FNUZ,
+    E5M2,
+    E5M2FNUZ,
+    powers_of_two,
+    values_of,
+)
 from polyloom.ir.scalar_functions.evaluation import from_bfloat16
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class FloatFormat:
-    """A float of a sign, ``exponent`` and ``mantissa`` bits. ``infinite``: with infinities as in IEEE 754.
-
-    ``nan``: the codes of NaN where that is not so.
-    """
-
-    exponent: int
-    mantissa: int
-    bias: int
-    infinite: bool = False
-    nan: tuple[int, ...] = ()
-
-
-FLOATS = {
-    17: FloatFormat(4, 3, 7, nan=(0x7F, 0xFF)),
-    18: FloatFormat(4, 3, 8, nan=(0x80,)),
-    19: FloatFormat(5, 2, 15, infinite=True),
-    20: FloatFormat(5, 2, 16, nan=(0x80,)),
-    23: FloatFormat(2, 1, 1),
-}
+FLOATS = {17: E4M3FN, 18: E4M3FNUZ, 19: E5M2, 20: E5M2FNUZ, 23: E2M1}
 """By the numbers of their types in ONNX."""
 
 BFLOAT16, FLOAT8E8M0 = 16, 24
@@ -78,7 +66,7 @@ def decoded(kind: int, data: bytes, shape: tuple[int, ...]) -> NDArray:
     if kind in INTEGERS:
         bits, signed = INTEGERS[kind]
         return (codes ^ (1 << bits - 1)).astype(np.int8) - np.int8(1 << bits - 1) if signed else codes
-    found: NDArray = _values(kind)[codes]
+    found: NDArray = (powers_of_two() if kind == FLOAT8E8M0 else values_of(FLOATS[kind]))[codes]
     return found
 
 
@@ -86,27 +74,6 @@ def _codes(data: NDArray, bits: int) -> NDArray:
     """Return the codes of elements of 2, 4 or 8 bits; the first is in the lowest bits of a byte."""
     places = np.arange(0, 8, bits, dtype=np.uint8)
     return ((data[:, None] >> places) & np.uint8((1 << bits) - 1)).reshape(-1)
-
-
-@cache
-def _values(kind: int) -> NDArray:
-    """Return the value of each code."""
-    if kind == FLOAT8E8M0:
-        return np.array([*(2.0 ** (code - 127) for code in range(255)), np.nan], np.float32)
-    return np.array([_value(code, FLOATS[kind]) for code in range(1 << BITS[kind])], np.float32)
-
-
-def _value(code: int, form: FloatFormat) -> float:
-    if code in form.nan:
-        return np.nan
-    sign = -1.0 if code >> (form.exponent + form.mantissa) else 1.0
-    exponent = code >> form.mantissa & ((1 << form.exponent) - 1)
-    fraction = (code & ((1 << form.mantissa) - 1)) / (1 << form.mantissa)
-    if form.infinite and exponent == (1 << form.exponent) - 1:
-        return np.nan if fraction else sign * np.inf
-    if exponent == 0:
-        return float(sign * fraction * 2.0 ** (1 - form.bias))
-    return float(sign * (1 + fraction) * 2.0 ** (exponent - form.bias))
 
 
 @dataclass(frozen=True)

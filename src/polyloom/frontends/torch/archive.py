@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, Unsupported, error
 from polyloom.frontends.graph.builder import LARGEST_CONSTANT
+from polyloom.frontends.torch import float8
 from polyloom.ir.scalar_functions.evaluation import from_bfloat16
 from polyloom.ir.types import ElementType
 
@@ -50,7 +51,10 @@ TYPES = {
 BFLOAT16 = 13
 """Of the schema; its tensors are held as float32."""
 
-_OTHER_TYPES = {9: "complex32", 10: "complex64", 11: "complex128"}
+_STORED = {BFLOAT16: ElementType.UINT16, **dict.fromkeys(float8.NAMES, ElementType.UINT8)}
+"""In what the bytes of other types are read; their values are held as float32."""
+
+_OTHER_TYPES = {9: "complex32", 10: "complex64", 11: "complex128", **float8.NAMES}
 
 
 def element_type(number: int) -> ElementType | None:
@@ -155,7 +159,7 @@ def _tensor(
         raise Unreadable("it is pickled, not stored as plain bytes")
     if info is None:
         raise Unreadable("the archive does not hold its bytes")
-    kind = ElementType.UINT16 if meta["dtype"] == BFLOAT16 else TYPES.get(meta["dtype"])
+    kind = _STORED.get(meta["dtype"]) or TYPES.get(meta["dtype"])
     if kind is None:
         raise Unreadable(f"its elements are of type {type_name(meta['dtype'])}")
     if info.file_size > LARGEST_CONSTANT:
@@ -164,6 +168,8 @@ def _tensor(
     storage = file.read(info)
     whole = np.frombuffer(storage[: len(storage) // kind.size * kind.size], kind.dtype.newbyteorder("<"))
     found = _strided(whole.astype(kind.dtype), meta, allowance)
+    if meta["dtype"] in float8.NAMES:
+        return float8.decoded(meta["dtype"], found)
     return from_bfloat16(found) if meta["dtype"] == BFLOAT16 else found
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from polyloom.frontends.graph import model
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.torch.archive import BFLOAT16, Archive, broken, element_type, read_archive
+from polyloom.frontends.torch import float8
 from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
 from polyloom.frontends.torch.in_place import without_in_place
@@ -62,6 +63,8 @@ class _Reading:
         nodes = [self._node(n) for n in self.module["graph"]["nodes"] if not _is_nothing(n)]
         results = self._results(signature["output_specs"])
         nodes, now = without_in_place(nodes)
+        taken = {output.name for output in self.outputs}
+        nodes = [*float8.widened(nodes, self.constants, self.unreadable, taken)]
         nodes = [*rounded(nodes, self._narrow()), *self._as_changed(results, now)]
         inputs, outputs = tuple(self.inputs), tuple(self.outputs)
         return Graph(name, tuple(nodes), inputs, outputs, self.constants, self.unreadable)
@@ -81,8 +84,13 @@ class _Reading:
         """Give a parameter, buffer or constant the name that it has in the module."""
         taken = wanted in self.module["graph"]["tensor_values"] or wanted in self.names.values()
         self.names[name] = known = name if taken else wanted
-        if wanted in self.archive.tensors:
-            self.constants[known] = self.archive.tensors[wanted]
+        found = self.archive.tensors.get(wanted)
+        kind = self.module["graph"]["tensor_values"].get(name, {}).get("dtype")
+        if found is not None and kind in float8.NAMES:
+            self.constants[float8.as_float32(known)] = found
+            self.unreadable[known] = f"its elements are of type {float8.NAMES[kind]}"
+        elif found is not None:
+            self.constants[known] = found
         else:
             self.unreadable[known] = self.archive.unreadable.get(wanted, "the archive does not hold it")
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from polyloom.frontends.graph.model import BFLOAT16, Graph, GraphTensor, Node
+from polyloom.frontends.torch import float8
 from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
 from polyloom.frontends.torch.strided import as_views, in_memory
@@ -40,9 +41,11 @@ def graph_of_traced(
             case _ if not _is_item(node):
                 if not reading.strided(node):
                     reading.node(node)
+    results = {output.name for output in reading.outputs}
+    nodes = float8.widened(reading.nodes, reading.constants, reading.unreadable, results)
     graph = Graph(
         name,
-        tuple(rounded(reading.nodes, reading.narrow)),
+        tuple(rounded([*nodes], reading.narrow)),
         tuple(reading.inputs),
         tuple(reading.outputs),
         reading.constants,
@@ -86,7 +89,11 @@ class _Reading:
 
     def constant(self, name: str, tensor: Any) -> None:
         """Add a tensor that the module holds."""
-        if element_of(getattr(tensor, "dtype", None)) is None:
+        kind = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
+        if kind in float8.NAMES.values():
+            self.constants[float8.as_float32(name)] = tensor.detach().cpu().float().numpy()
+            self.unreadable[name] = f"its elements are of type {kind}"
+        elif element_of(getattr(tensor, "dtype", None)) is None:
             self.unreadable[name] = "its elements have a type that tensor programs have not"
         else:
             self.constants[name] = array_of(tensor)
