@@ -201,6 +201,13 @@ def test_what_cannot_be_loaded(source: Any, options: dict[str, Any], code: str) 
     assert f"error[{code}]" in str(caught.value)
 
 
+def test_a_source_of_no_kind_that_is_not_there() -> None:
+    with pytest.raises(polyloom.PolyloomError) as caught:
+        polyloom.load("net.loom")
+    (fault,) = caught.value.diagnostics
+    assert "there is no such file" in fault.notes and "`save` wrote" in fault.helps[0]
+
+
 def test_wrong_arguments() -> None:
     f = polyloom.load(LAYER, N=6)
     for arrays, named, code in (

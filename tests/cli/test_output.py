@@ -103,9 +103,11 @@ def test_no_verb_colours_what_is_no_terminal_or_shall_have_none(
         monkeypatch.delenv(name, raising=False)
     said = said_by(verb, False, monkeypatch)
     assert said and ESCAPE not in said
-    monkeypatch.setenv("NO_COLOR", "1")
-    said = said_by(verb, True, monkeypatch)
-    assert said and not COLOUR.search(said)
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setenv(name, value)
+        said = said_by(verb, True, monkeypatch)
+        assert said and not COLOUR.search(said)
 
 
 def said_by(verb: str, terminal: bool, monkeypatch: pytest.MonkeyPatch) -> str:

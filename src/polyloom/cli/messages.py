@@ -68,6 +68,7 @@ def print_remarks(diagnostics: Iterable[Diagnostic], *, quiet: bool) -> None:
 def _text(diagnostic: Diagnostic) -> str:
     head, line, rest = render(diagnostic).partition("\n")
     label, _, message = head.partition(": ")
-    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):  # no-color.org
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"  # no-color.org
+    if plain or not sys.stderr.isatty():
         return head + line + rest
     return click.style(label, fg=_COLORS[diagnostic.severity], bold=True) + f": {message}" + line + rest

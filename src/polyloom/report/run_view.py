@@ -47,8 +47,9 @@ def _rows(result: RunResult) -> list[tuple[str, str]]:
     launches = _launches(timing.launches)
     rows = [("device", result.device), *((("sizes", sizes),) if sizes else ())]
     whole, alone = seconds_text(timing.total), seconds_text(timing.device)
+    in_kernels = f", {alone} in {launches}" if timing.device else ""  # several places: not known
     rows += [
-        ("time", f"{whole} with all copies, {alone} in {launches}"),
+        ("time", f"{whole} with all copies{in_kernels}"),
         *((("rate", f"{result.gflops:.3g} GFLOP/s in the kernels"),) if result.gflops else ()),
         ("made in", f"{seconds_text(timing.prepare)} (code for these sizes, and its build)"),
     ]
