@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from polyloom.frontends.graph import model
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
-from polyloom.frontends.torch.archive import BFLOAT16, Archive, broken, element_type, read_archive
 from polyloom.frontends.torch import float8
+from polyloom.frontends.torch.archive import BFLOAT16, Archive, broken, element_type, read_archive
 from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
 from polyloom.frontends.torch.in_place import without_in_place
