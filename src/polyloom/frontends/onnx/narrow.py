@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.frontends.graph.model import Node
-from polyloom.frontends.graph.small_floats import (
+from polyloom.ir.scalar_functions.evaluation import from_bfloat16
+from polyloom.ir.scalar_functions.small_floats import (
     E2M1,
     E4M3FN,
     E4M3FNUZ,
@@ -25,7 +26,6 @@ from polyloom.frontends.graph.small_floats import (
     powers_of_two,
     values_of,
 )
-from polyloom.ir.scalar_functions.evaluation import from_bfloat16
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]

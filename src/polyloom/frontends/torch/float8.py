@@ -14,9 +14,16 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.frontends.graph.model import Node
-from polyloom.frontends.graph.small_floats import E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, powers_of_two, values_of
 from polyloom.frontends.torch.call import TYPES_OF_RESULTS
 from polyloom.frontends.torch.in_place import base_name
+from polyloom.ir.scalar_functions.small_floats import (
+    E4M3FN,
+    E4M3FNUZ,
+    E5M2,
+    E5M2FNUZ,
+    powers_of_two,
+    values_of,
+)
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
