@@ -153,6 +153,11 @@ def parallel_planes(
     return tuple(chosen)
 
 
+def forward_planes(statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> Iterator[Hyperplane]:
+    """Yield an iterator of each statement such that no edge goes backwards, not those of updates either."""
+    yield from _assignments(statements, edges, backwards=_goes_backwards, simple=True)
+
+
 def _goes_backwards(edge: Edge, from_: Row, to: Row) -> bool:
     least = edge.least(from_, to)
     return least is None or least < 0

@@ -23,6 +23,7 @@ import islpy as isl
 from polyloom.ir.naming import fresh
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.scop.model import Scop, ScopStatement
+from polyloom.scop.schedule.blocks.columns import in_columns
 from polyloom.scop.schedule.blocks.kept_values import (
     Steps,
     Waiting,
@@ -109,6 +110,8 @@ class _Blocking:
         here = [e for e in edges if {e.source, e.sink} <= plan.time.keys()]
         statements = [s for name, s in known.items() if name in plan.time]
         found = self._in_blocks(statements, here, plan.time, around, sizes)
+        if found is None and sizes == SIZES:
+            found = in_columns(statements, here, plan.time, around, self.patterns)
         if found is not None and _is_as_parallel(found, plan):
             return found
         if not {s.name for s in statements_of(plan)} <= plan.time.keys():
