@@ -39,6 +39,7 @@ APART = {
     "another operator": f"T s = 0, t = 1; {EACH} {{ s += x[i]; if (i < 5) t *= 2; }} y[0] = s + t;",
     "read by another total": f"T s = 0, t = 1; {EACH} {{ s += x[i]; if (i < 5) t *= 2; }} y[0] = s * t;",
     "set outside": f"T s = 0; {ROWS} {{ T t = 0; {EACH} {{ {TWO} }} y[k] = s + t; }}",
+    "set in another loop": f"T s, t; {ROWS} s = 0; {ROWS} {{ t = 0; {EACH} {{ {TWO} }} y[k] = s + t; }}",
     "set in some rows": f"T t; {ROWS} {{ T s = 0; if (k % 2 == 0) t = 0; {EACH} {{ {TWO} }} y[k] = s + t; }}",
     "updated between": f"T s, t; {ROWS} {{ s = 0; if (k > 0) {EACH} t += 1; t = 0; {EACH} {{ {TWO} }}"
     " y[k] = s + t; }",
