@@ -16,6 +16,7 @@ from polyloom.mdh.tree.nodes import (
     Compute,
     For,
     Function,
+    If,
     Kind,
     Load,
     Parameter,
@@ -139,3 +140,29 @@ def test_steps_of_sums_are_counted_as_they_are_written_out() -> None:
     short, long = (unrolled(Names(set()), (array, loop)) for loop in loops)
     assert [s for s in walk(short) if isinstance(s, For)] == []
     assert [s.iterator for s in walk(long) if isinstance(s, For)] == ["k"]
+
+
+def test_registers_that_hold_nothing_yet_are_not_copied() -> None:
+    function = sums()
+    array, *_, rows, last = function.body
+    assert isinstance(rows, For)
+    zero = Store("total", (AT, Name("column")), Compute(Constant(0, I32)))
+    begun = replace(rows, body=(points("column", COLUMNS, zero), *rows.body))
+    printed = final(replace(function, body=(array, begun, last)))
+    assert not verify(printed).wrong
+    x = np.arange(ROWS * 20, dtype=np.int32).reshape(ROWS, 20)
+    arrays = {"x": x, "y": np.full((ROWS, COLUMNS), -1, np.int32)}
+    wanted = [[x[row, min(20, 5 + row) :].sum()] * COLUMNS for row in range(ROWS)]
+    np.testing.assert_array_equal(evaluate(printed, arrays, {"n": 5})["y"], wanted)
+
+
+def test_registers_of_an_iteration_before_are_copied() -> None:
+    function = sums()
+    array, *first, rows, last = function.body
+    later = If(Operation(">=", (Name("again"), Number(1))), (rows, last))
+    twice = counted("again", Number(2), (later, *first))
+    printed = final(replace(function, body=(array, twice)))
+    x = np.arange(ROWS * 20, dtype=np.int32).reshape(ROWS, 20)
+    arrays = {"x": x, "y": np.full((ROWS, COLUMNS), -1, np.int32)}
+    wanted = [[x[row, min(20, 5 + row) :].sum()] * COLUMNS for row in range(ROWS)]
+    np.testing.assert_array_equal(evaluate(printed, arrays, {"n": 5})["y"], wanted)

@@ -56,7 +56,7 @@ def unrolled(names: Names, code: Code) -> Code:
     Keeps true: the same values, in the same order. Compilers unroll other loops of a few points themselves.
     """
     held = {s.name for s in walk(code) if isinstance(s, Array) and s.space is Space.REGISTER}
-    return _points(rewritten(_in_memory(names, {}, code), partial(_decided, held)), {})
+    return _points(rewritten(_in_memory(names, {}, frozenset(), code), partial(_decided, held)), {})
 
 
 def places(statement: Statement) -> tuple[Load, ...]:
@@ -124,19 +124,26 @@ class _Held:
     width: int
 
 
-def _in_memory(names: Names, arrays: Mapping[str, _Held], code: Code) -> Code:
-    """Put registers, ``arrays``, into memory around loops over points each of which has loops of its own."""
+def _in_memory(names: Names, arrays: Mapping[str, _Held], filled: frozenset[str], code: Code) -> Code:
+    """Put registers, ``arrays``, into memory around loops over points each of which has loops of its own.
+
+    ``filled``: the registers that may hold something when the code begins.
+    """
     found: list[Statement] = []
     for at, statement in enumerate(code):
         if isinstance(statement, Array):
             arrays = {name: held for name, held in arrays.items() if name != statement.name}
+            filled -= {statement.name}
             if statement.space is Space.REGISTER:
                 held = _Held(statement, _width(code[at + 1 :], statement.name))
                 arrays = {**arrays, statement.name: held}
+        stored = frozenset(s.array for s in walk((statement,)) if isinstance(s, Store))
         if isinstance(statement, For) and (chosen := _alone(statement, arrays)):
-            found += _around(names, statement, [arrays[name] for name in sorted(chosen)])
+            found += _around(names, statement, [arrays[name] for name in sorted(chosen)], filled)
         else:
-            found.append(with_blocks(statement, partial(_in_memory, names, arrays)))
+            before = filled | stored if isinstance(statement, For) else filled
+            found.append(with_blocks(statement, partial(_in_memory, names, arrays, before)))
+        filled |= stored
     return tuple(found)
 
 
@@ -174,7 +181,7 @@ def _range(loop: For) -> range:
     return range(start.value, end.value, step.value)
 
 
-def _around(names: Names, loop: For, registers: Sequence[_Held]) -> Code:
+def _around(names: Names, loop: For, registers: Sequence[_Held], filled: frozenset[str]) -> Code:
     """Return a loop with arrays of its own in place of registers, filled before and brought back behind."""
     body = rewritten((loop,), _sequential)
     own: list[Statement] = []
@@ -186,7 +193,7 @@ def _around(names: Names, loop: For, registers: Sequence[_Held]) -> Code:
         name = names.of((object(),), f"{array.name}_own")
         body = renamed_array(body, array.name, Load(name))
         own.append(replace(array, name=name, space=Space.PRIVATE, align=64))
-        before += _copy(names, held, name, array.name)
+        before += _copy(names, held, name, array.name) if array.name in filled else ()
         behind += _copy(names, held, array.name, name) if array.name in stored else ()
     inside = (*own, *before, *body, *behind)
     condition = _is_any(loop)
