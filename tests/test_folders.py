@@ -137,9 +137,11 @@ def test_all_that_is_in_the_way_is_named(tmp_path: Path) -> None:
 
 
 def test_all_of_an_unmarked_folder_is_in_the_way(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
     for k in range(7):
-        (tmp_path / f"s{k}").touch()
-    assert "`s0`, `s1`, `s2`, `s3`, `s4` and 2 more" in refusal(tmp_path, NEW)
+        (folder / f"s{k}").touch()
+    assert "`s0`, `s1`, `s2`, `s3`, `s4` and 2 more" in refusal(folder, NEW)
 
 
 def test_what_was_built_in_a_folder_stays(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ MOST = 16
 """Of so many accumulators of a part pairs are looked at."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Accumulator:
     """A local that one statement sets, and others update by one operator.
 
@@ -81,7 +81,9 @@ def _accumulator(array: ScopArray, scop: Scop, strict: bool) -> _Accumulator | N
         return None
     op = next(iter(kinds))
     others = tuple(s for s in users if s.name not in ops)
-    return None if op is None else _Accumulator(array, op, starts[0], updates, others)
+    if op is None:
+        return None
+    return _Accumulator(array=array, op=op, start=starts[0], updates=updates, others=others)
 
 
 def _op(statement: ScopStatement, strict: bool) -> Operator | None:

@@ -65,13 +65,22 @@ def in_columns(
     for plane in forward_planes(statements, edges):
         moved = [s for s in statements if plane[s.name] != rows[s.name]]
         if len(moved) < len(statements) and any(s.name in large for s in moved):
-            found = _Columns(statements, edges, rows, plane, large, patterns, around).plan()
+            columns = _Columns(
+                statements=statements,
+                edges=edges,
+                rows=rows,
+                plane=plane,
+                large=large,
+                patterns=patterns,
+                around=around,
+            )
+            found = columns.plan()
             if found is not None:
                 return found
     return None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Columns:
     """A host loop's steps ``rows`` and the columns of a ``plane``, along which no edge goes backwards.
 
