@@ -6,7 +6,7 @@ proved against the dependences; isl's scheduler proposes skewed ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import combinations, islice
@@ -83,6 +83,14 @@ class Edge:
             relation=self.relation.intersect(relation),
             pairs=pairs,
         )
+
+    def between(self, instances: Mapping[str, isl.Set]) -> Edge | None:
+        """Return the part between some instances of each statement; None where there is none."""
+        relation = self.relation.intersect_domain(instances[self.source])
+        relation = relation.intersect_range(instances[self.sink])
+        if relation.is_empty():
+            return None
+        return edge(self.source, self.sink, self.array, self.anti, self.relaxed, relation)
 
     def _distance(self, from_: Row, to: Row) -> isl.Aff:
         space = isl.LocalSpace.from_space(self.pairs.get_space())

@@ -32,7 +32,7 @@ from polyloom.scop.schedule.blocks.kept_values import (
     with_kept_values,
     with_rows,
 )
-from polyloom.scop.schedule.hyperplanes import Edge, edge, rows_map
+from polyloom.scop.schedule.hyperplanes import Edge, rows_map
 from polyloom.scop.schedule.index_set_splitting import edges_between, piece
 from polyloom.scop.schedule.plan import (
     Blocks,
@@ -138,7 +138,7 @@ class _Blocking:
             return None
         block = fresh("block", {name for s in statements for name in parameter_names(s.domain)})
         inside = {s.name: _block_of(s, time, block, sizes[0]) for s in statements}
-        own = [e for e in (_within(e, inside) for e in edges) if e is not None]
+        own = [e for e in (e.between(inside) for e in edges) if e is not None]
         apart = {s.name: _Block(own, time, products).apart(s, inside[s.name]) for s in statements}
         pieces = self._pieces(statements, inside, apart, block)
         if pieces is None:
@@ -203,13 +203,6 @@ def _block_of(statement: ScopStatement, time: Hyperplane, block: str, size: int)
     times = rows_map(statement.domain.get_space(), time[statement.name])
     steps = isl.Set(f"[{block}] -> {{ [t] : 0 <= t - {size} * {block} < {size} }}")
     return statement.domain.intersect(times.intersect_range(steps).domain()).coalesce()
-
-
-def _within(edge_: Edge, inside: dict[str, isl.Set]) -> Edge | None:
-    relation = edge_.relation.intersect_domain(inside[edge_.source]).intersect_range(inside[edge_.sink])
-    if relation.is_empty():
-        return None
-    return edge(edge_.source, edge_.sink, edge_.array, edge_.anti, edge_.relaxed, relation)
 
 
 class Wait(Enum):

@@ -26,7 +26,7 @@ from polyloom.ir.naming import fresh
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.bounds import width
 from polyloom.scop.model import ScopStatement
-from polyloom.scop.schedule.hyperplanes import Edge, edge, forward_planes, rows_map
+from polyloom.scop.schedule.hyperplanes import Edge, forward_planes, rows_map
 from polyloom.scop.schedule.index_set_splitting import edges_between, piece
 from polyloom.scop.schedule.plan import Blocks, Hyperplane, Plan, row_of
 from polyloom.scop.schedule.scheduling import arrange
@@ -103,7 +103,7 @@ class _Columns:
         begin, end = f"{STEPS} * {block}", f"{STEPS} * {block} + {STEPS}"
         here = {s.name: _from(s, self.rows, begin, STEPS) for s in self.statements}
         behind = {s.name: here[s.name].intersect(_from(s, self.plane, end)) for s in self.statements}
-        if not self._are_apart(behind):
+        if all(behind[name].is_empty() for name in self.large) or not self._are_apart(behind):
             return None
         first = self._pieces({name: part.subtract(behind[name]) for name, part in here.items()}, block)
         column = f"{end} + {SIZE} * {tile}"
@@ -111,21 +111,13 @@ class _Columns:
             s.name: behind[s.name].intersect(_from(s, self.plane, column, SIZE)) for s in self.statements
         }
         late = self._pieces(among, tile)
-        if all(behind[name].is_empty() for name in self.large):
-            return None
         tiles = Blocks(time=self.plane, iterator=tile, size=SIZE, body=self._arranged(late), parallel=True)
         return Blocks(time=self.rows, iterator=block, size=STEPS, body=(*self._arranged(first), tiles))
 
     def _are_apart(self, behind: Mapping[str, isl.Set]) -> bool:
         """Whether no edge leads from one column that waits to another."""
-        for e in self.edges:
-            relation = e.relation.intersect_domain(behind[e.source]).intersect_range(behind[e.sink])
-            if relation.is_empty():
-                continue
-            inside = edge(e.source, e.sink, e.array, e.anti, e.relaxed, relation)
-            if not inside.all_zero(self.plane[e.source], self.plane[e.sink]):
-                return False
-        return True
+        inside = (e.between(behind) for e in self.edges)
+        return all(e is None or e.all_zero(self.plane[e.source], self.plane[e.sink]) for e in inside)
 
     def _pieces(self, parts: Mapping[str, isl.Set], number: str) -> list[ScopStatement]:
         names = self.patterns.names
