@@ -16,6 +16,7 @@ from polyloom.ir.transform.flatten_dimensions import flat_md_hom
 from polyloom.mdh.lowering.program_tree import names_of
 from polyloom.mdh.lowering.sequential_nest import term_names
 from polyloom.mdh.schedule.addresses import names_used
+from polyloom.mdh.schedule.tiling import has_tiles
 from polyloom.mdh.tree.nodes import Reshaped, Statement, Store
 from polyloom.polyhedra.loops.tree import Instance, IntExpression, Name, Number, Operation, leaves_in
 
@@ -51,11 +52,11 @@ class ProgramRows:
 
 
 def rows_of(program: HostProgram) -> ProgramRows:
-    """Return the md_homs that have fewer dimensions; those that host loops change stay as they are."""
+    """Return those with tiles that have fewer dimensions; what host loops change stays as it is."""
     names, found = Names(names_of(program)), dict[MdHom, Rows]()
     reshaped: dict[str, Reshaped] = {}
     for hom in leaves_in(program.body):
-        if not isinstance(hom, MdHom) or names_used(hom, program.by_name):
+        if not isinstance(hom, MdHom) or not has_tiles(hom) or names_used(hom, program.by_name):
             continue
         flat = flat_md_hom(hom, program.by_name)
         if len(flat.hom.extents) == len(hom.extents):
