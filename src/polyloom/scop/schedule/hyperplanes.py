@@ -123,6 +123,20 @@ def rows_map(space: isl.Space, row: Row) -> isl.Map:
     return isl.Map.from_aff(aff)
 
 
+def instances_from(
+    statement: ScopStatement, row: Row, begin: Mapping[str, int], offset: int = 0, size: int | None = None
+) -> isl.Set:
+    """Return the instances with ``0 <= row . x - begin``, and ``< size`` if there is one.
+
+    ``begin``: the coefficients of new parameters; ``offset`` is added.
+    """
+    number = " + ".join([str(offset), *(f"{factor} * {name}" for name, factor in begin.items())])
+    end = "" if size is None else f" < {size}"
+    points = isl.Set(f"[{', '.join(begin)}] -> {{ [t] : 0 <= t - ({number}){end} }}")
+    values = rows_map(statement.domain.get_space(), row)
+    return statement.domain.intersect(values.intersect_range(points).domain()).coalesce()
+
+
 def hyperplanes(
     statements: Sequence[ScopStatement], edges: Sequence[Edge], *, wavefronts: bool = True
 ) -> Iterator[Hyperplane]:

@@ -32,7 +32,7 @@ from polyloom.scop.schedule.blocks.kept_values import (
     with_kept_values,
     with_rows,
 )
-from polyloom.scop.schedule.hyperplanes import Edge, rows_map
+from polyloom.scop.schedule.hyperplanes import Edge, instances_from, rows_map
 from polyloom.scop.schedule.index_set_splitting import edges_between, piece
 from polyloom.scop.schedule.plan import (
     Blocks,
@@ -137,7 +137,8 @@ class _Blocking:
         if not products:
             return None
         block = fresh("block", {name for s in statements for name in parameter_names(s.domain)})
-        inside = {s.name: _block_of(s, time, block, sizes[0]) for s in statements}
+        begin = {block: sizes[0]}
+        inside = {s.name: instances_from(s, time[s.name], begin, size=sizes[0]) for s in statements}
         own = [e for e in (e.between(inside) for e in edges) if e is not None]
         apart = {s.name: _Block(own, time, products).apart(s, inside[s.name]) for s in statements}
         pieces = self._pieces(statements, inside, apart, block)
@@ -196,13 +197,6 @@ class _Blocking:
 def _is_as_parallel(found: Plan, before: Plan) -> bool:
     """Whether a block has as few steps as the loop had; wavefronts have tiles of their own."""
     return host_loops([found]) <= host_loops([before]) and not has_wavefronts([found, before])
-
-
-def _block_of(statement: ScopStatement, time: Hyperplane, block: str, size: int) -> isl.Set:
-    """Return the instances of a block: those with ``size * block <= time(x) < size * block + size``."""
-    times = rows_map(statement.domain.get_space(), time[statement.name])
-    steps = isl.Set(f"[{block}] -> {{ [t] : 0 <= t - {size} * {block} < {size} }}")
-    return statement.domain.intersect(times.intersect_range(steps).domain()).coalesce()
 
 
 class Wait(Enum):

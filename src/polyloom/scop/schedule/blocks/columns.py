@@ -26,7 +26,7 @@ from polyloom.ir.naming import fresh
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.bounds import width
 from polyloom.scop.model import ScopStatement
-from polyloom.scop.schedule.hyperplanes import Edge, forward_planes, rows_map
+from polyloom.scop.schedule.hyperplanes import Edge, forward_planes, instances_from
 from polyloom.scop.schedule.index_set_splitting import edges_between, piece
 from polyloom.scop.schedule.plan import Blocks, Hyperplane, Plan, row_of
 from polyloom.scop.schedule.scheduling import arrange
@@ -100,19 +100,23 @@ class _Columns:
         taken = {name for s in self.statements for name in parameter_names(s.domain)}
         block = fresh("block", taken)
         tile = fresh("tile", {*taken, block})
-        begin, end = f"{STEPS} * {block}", f"{STEPS} * {block} + {STEPS}"
-        here = {s.name: _from(s, self.rows, begin, STEPS) for s in self.statements}
-        behind = {s.name: here[s.name].intersect(_from(s, self.plane, end)) for s in self.statements}
+        begin = {block: STEPS}
+        here = self._instances(self.rows, begin, size=STEPS)
+        late = self._instances(self.plane, begin, STEPS)
+        behind = {name: part.intersect(late[name]) for name, part in here.items()}
         if all(behind[name].is_empty() for name in self.large) or not self._are_apart(behind):
             return None
         first = self._pieces({name: part.subtract(behind[name]) for name, part in here.items()}, block)
-        column = f"{end} + {SIZE} * {tile}"
-        among = {
-            s.name: behind[s.name].intersect(_from(s, self.plane, column, SIZE)) for s in self.statements
-        }
-        late = self._pieces(among, tile)
-        tiles = Blocks(time=self.plane, iterator=tile, size=SIZE, body=self._arranged(late), parallel=True)
-        return Blocks(time=self.rows, iterator=block, size=STEPS, body=(*self._arranged(first), tiles))
+        tiles = self._instances(self.plane, {**begin, tile: SIZE}, STEPS, SIZE)
+        second = self._pieces({name: part.intersect(tiles[name]) for name, part in behind.items()}, tile)
+        body = self._arranged(second)
+        waiting = Blocks(time=self.plane, iterator=tile, size=SIZE, body=body, parallel=True)
+        return Blocks(time=self.rows, iterator=block, size=STEPS, body=(*self._arranged(first), waiting))
+
+    def _instances(
+        self, plane: Hyperplane, begin: Mapping[str, int], offset: int = 0, size: int | None = None
+    ) -> dict[str, isl.Set]:
+        return {s.name: instances_from(s, plane[s.name], begin, offset, size) for s in self.statements}
 
     def _are_apart(self, behind: Mapping[str, isl.Set]) -> bool:
         """Whether no edge leads from one column that waits to another."""
@@ -137,12 +141,3 @@ def _is_large(statement: ScopStatement, time: Hyperplane, around: Sequence[Hyper
     inside = [k for k in range(len(statement.iterators)) if not any(row[k] for row in planes)]
     sizes = [width(statement.domain, k) for k in inside]
     return len(inside) >= LEAST_DIMENSIONS - 1 and prod(sizes) >= LEAST_POINTS
-
-
-def _from(statement: ScopStatement, plane: Hyperplane, begin: str, size: int | None = None) -> isl.Set:
-    """Return the instances with ``begin <= plane(x)``, and ``plane(x) < begin + size`` if there is a size."""
-    values = rows_map(statement.domain.get_space(), plane[statement.name])
-    end = "" if size is None else f" < {size}"
-    numbers = ", ".join(dict.fromkeys(word for word in begin.split() if word.isidentifier()))
-    points = isl.Set(f"[{numbers}] -> {{ [t] : 0 <= t - ({begin}){end} }}")
-    return statement.domain.intersect(values.intersect_range(points).domain()).coalesce()
