@@ -35,6 +35,26 @@ def test_the_comparison_sees_a_wrong_gradient() -> None:
     assert models.difference([2e-12 * g for g in want], [1e-12 * g for g in want]) > 0.5
 
 
+@pytest.mark.parametrize(("factor", "is_right"), [(1.0, True), (1.03, False), (0.97, False)])
+def test_a_gradient_that_is_a_few_percent_off_is_refused(
+    factor: float, is_right: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forward(graph: Any, inputs: Any) -> Any:
+        return backend._boxed(graph)
+
+    def backward(graph: Any, inputs: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            first, *others = graph(*arguments)
+            return [factor * first, *others]
+
+        return backend._boxed(call)
+
+    wrong = backend.aot_autograd(fw_compiler=forward, bw_compiler=backward)
+    monkeypatch.setattr(models, "polyloom", wrong)
+    what, results, gradients = models.checked(models.MODELS["vgg"])
+    assert (what, results.is_right, gradients.is_right) == ("whole", True, is_right)
+
+
 def test_open_sizes_run_without_compiling_in_pytorch_again() -> None:
     module = torch.nn.Linear(5, 3)
     call = compiled(module)
