@@ -74,9 +74,124 @@ def test_weights_that_are_dequantised_are_folded(kind: int, scale: Any, attribut
     np.testing.assert_allclose(polyloom.load(given)(x), expected(given, x), rtol=1e-5)
 
 
+def integers(**values: list[int]) -> list[Any]:
+    return [numpy_helper.from_array(np.array(v, np.int64), name) for name, v in values.items()]
+
+
+MOVES = [
+    [("Transpose", ["w"], {"perm": [1, 0]})],
+    [("Reshape", ["w", "shape"], {})],
+    [("Slice", ["w", "starts", "ends", "axes"], {})],
+    [("Gather", ["w", "rows"], {"axis": 1})],
+    [("Concat", ["w", "w"], {"axis": 1})],
+    [("Unsqueeze", ["w", "zero"], {}), ("Squeeze", ["v0", "zero"], {}), ("Identity", ["v1"], {})],
+    [("Transpose", ["w"], {}), ("Concat", ["v0", "v0"], {"axis": 0}), ("Flatten", ["v1"], {"axis": 2})],
+]
+
+
+@pytest.mark.parametrize("kind", [17, 22, pytest.param(23, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moves", MOVES, ids=lambda m: m[-1][0])
+@pytest.mark.parametrize("end", ["Cast", "DequantizeLinear"])
+def test_weights_are_moved_before_they_are_cast_or_dequantised(kind: int, moves: list[Any], end: str) -> None:
+    values = np.random.default_rng(kind).integers(-6, 7, 24)
+    w = helper.make_tensor("w", kind, [4, 6], values.tolist())
+    nodes = [
+        helper.make_node(op, inputs, [f"v{k}"], **attributes)
+        for k, (op, inputs, attributes) in enumerate(moves)
+    ]
+    last = nodes[-1].output[0]
+    attributes = {"to": 1} if end == "Cast" else {}
+    nodes += [
+        helper.make_node(end, [last] if end == "Cast" else [last, "s"], ["f"], **attributes),
+        helper.make_node("Mul", ["x", "f"], ["y"]),
+    ]
+    weights = [
+        w,
+        numpy_helper.from_array(np.float32(0.3), "s"),
+        *integers(shape=[3, 8], starts=[-3, 1], ends=[9, 5], axes=[0, 1], rows=[2, -1, 2], zero=[0]),
+    ]
+    given = onnx.shape_inference.infer_shapes(model(nodes, weights, [1]))
+    x = np.array([0.7], np.float32)
+    np.testing.assert_allclose(polyloom.load(given)(x), expected(given, x), rtol=1e-6)
+
+
+SPECIAL = [
+    0.0,
+    -0.0,
+    np.nan,
+    np.inf,
+    -np.inf,
+    1e-8,
+    2.0**-17,
+    448,
+    464,
+    464.01,
+    57344,
+    -61440,
+    61439,
+    7e4,
+    240,
+    248,
+]
+
+
+@pytest.mark.parametrize("kind", [17, 18, 19, 20])
+@pytest.mark.parametrize("saturate", [0, 1])
+@pytest.mark.parametrize("op", ["Cast", "QuantizeLinear"])
+@pytest.mark.parametrize("known", [False, True])
+def test_numbers_become_float8_as_onnx_rounds_them(kind: int, saturate: int, op: str, known: bool) -> None:
+    random = np.random.default_rng(kind)
+    codes = np.sort(decoded(kind, np.arange(256, dtype=np.uint8).tobytes(), (256,)))
+    ties = (codes[1:] + codes[:-1])[np.isfinite(codes[1:] + codes[:-1])] / 2
+    normal = random.normal(size=300) * 2.0 ** random.integers(-20, 20, 300)
+    x = np.concatenate([SPECIAL, codes, ties, np.nextafter(ties, 1, dtype=np.float32), normal]).astype(
+        np.float32
+    )
+    source = "w" if known else "x"
+    weights = [numpy_helper.from_array(x, "w"), numpy_helper.from_array(np.float32(0.5), "s")]
+    weights.append(helper.make_tensor("z", kind, [], [0.0]))
+    inputs = [source] if op == "Cast" else [source, "s", "z"]
+    attributes = {"to": kind} if op == "Cast" else {}
+    nodes = [
+        helper.make_node(op, inputs, ["q"], saturate=saturate, **attributes),
+        helper.make_node("Cast", ["q"], ["f"], to=1),
+        helper.make_node("Reciprocal", ["f"], ["r"]),
+        helper.make_node("Concat", ["f", "r"], ["c"], axis=0),
+        helper.make_node("Sum", ["c"], ["y"]) if not known else helper.make_node("Mul", ["c", "x"], ["y"]),
+    ]
+    given = model(nodes, weights, [1] if known else [x.size])
+    fed = np.ones(1, np.float32) if known else x
+    np.testing.assert_array_equal(polyloom.load(given)(fed), expected(given, fed))
+
+
+@pytest.mark.parametrize("kind", [21, 22, 25, 26, 23])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_data_are_quantised_to_few_bits_and_back(kind: int, blocks: bool) -> None:
+    x = (np.random.default_rng(kind).normal(size=(5, 3)) * 6).astype(np.float32)
+    scale = np.array([[0.5, 1, 2], [4, 3, 0.3], [1, 1, 7]] if blocks else [0.5, 0.7, 2], np.float32)
+    attributes = {"axis": 0, "block_size": 2} if blocks else {"axis": 1}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=kind, **attributes),
+        helper.make_node("DequantizeLinear", ["q", "s"], ["y"], **attributes),
+    ]
+    given = model(nodes, [numpy_helper.from_array(scale, "s")], [5, 3])
+    wide = np.repeat(scale, 2, 0)[:5] if blocks else scale
+    whole = model(
+        [
+            helper.make_node(
+                n.op_type, [*n.input[:1], "s"], n.output, **({"output_dtype": kind} if k == 0 else {})
+            )
+            for k, n in enumerate(nodes)
+        ],
+        [numpy_helper.from_array(np.float32(1), "s")],
+        [5, 3],
+    )
+    np.testing.assert_allclose(polyloom.load(given)(x), expected(whole, x / wide) * wide, rtol=1e-6)
+
+
 def test_other_uses_are_refused_by_name() -> None:
     w = helper.make_tensor("w", 22, [3], [1, 2, 3])
-    nodes = [helper.make_node("Identity", ["w"], ["v"]), helper.make_node("Cast", ["v"], ["y"], to=1)]
+    nodes = [helper.make_node("Identity", ["w"], ["v"]), helper.make_node("Neg", ["v"], ["y"])]
     with pytest.raises(polyloom.Unsupported, match="its elements are of type int4"):
         polyloom.load(model(nodes, [w], [3]))
     short = onnx.TensorProto(name="w", data_type=16, dims=[3], raw_data=b"12")

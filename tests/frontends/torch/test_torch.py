@@ -16,7 +16,7 @@ import pytest
 from polyloom.cli.main import run
 from polyloom.diagnostics import PolyloomError, Unsupported
 from polyloom.frontends.graph.imported import Imported
-from polyloom.frontends.graph.model import Node
+from polyloom.frontends.graph.model import Node, widened, widened_name
 from polyloom.frontends.torch import float8, import_torch
 from polyloom.frontends.torch.bfloat16 import OPERATION, rounded
 from polyloom.frontends.torch.in_place import base_name, without_in_place
@@ -387,7 +387,7 @@ def test_bfloat16_is_rounded_where_it_is_stored_and_not_where_elements_only_move
 
 
 def test_weights_of_float8_are_moved_and_converted_and_read_by_nothing_else() -> None:
-    unreadable, held = {"w": "float8"}, {float8.as_float32("w")}
+    unreadable: dict[str, str] = {}
     nodes = [
         Node("", "aten.t.default", ("w",), ("moved",)),
         Node("", "aten.to.dtype", ("moved",), ("y",)),
@@ -395,10 +395,11 @@ def test_weights_of_float8_are_moved_and_converted_and_read_by_nothing_else() ->
         Node("", "aten.view.default", ("w",), ("result",)),
         Node("", "aten.t.default", ("y",), ("other",)),
     ]
-    found = [(n.inputs[0], n.outputs[0]) for n in float8.widened(nodes, held, unreadable, ["result"])]
-    wide = float8.as_float32("moved")
-    assert found == [(*held, wide), (wide, "y"), ("moved", "z"), ("w", "result"), ("y", "other")]
-    assert unreadable == {"w": "float8", "moved": "float8"}
+    read = widened(nodes, {"w": "float8"}, unreadable, ["result"], float8.on_float32)
+    found = [(n.inputs[0], n.outputs[0]) for n in read]
+    held, wide = widened_name("w"), widened_name("moved")
+    assert found == [(held, wide), (wide, "y"), ("moved", "z"), ("w", "result"), ("y", "other")]
+    assert unreadable == dict.fromkeys(["w", "moved"], "its elements are of type float8")
 
 
 def test_elements_of_bfloat16_are_read_by_their_bits() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from polyloom.frontends.graph import scalar
-from polyloom.ir.expressions import BinaryOp, Expression, UnaryOp
+from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
+from polyloom.ir.scalar_functions.small_floats import FloatFormat
 from polyloom.ir.types import ElementType
 
 
@@ -194,3 +195,23 @@ NAMED_ALIKE = {
     )
 }
 """Functions of one operator that have the same name in ONNX and TensorFlow."""
+
+
+def as_small_float(x: Expression, form: FloatFormat, saturate: bool) -> Expression:
+    """Return a float32 or float64 rounded to nearest even among the values of a narrow format.
+
+    What lies beyond the largest is that where it saturates, else infinite, or NaN where there is no infinity.
+    """
+    kind, size = x.type, scalar.absolute(x)
+    step: Expression = scalar.number(form.step(form.lowest), kind)
+    for exponent in range(form.lowest + 1, form.highest + 1):
+        reached = scalar.compare(CompareOp.GE, size, scalar.number(2.0**exponent, kind))
+        step = scalar.select(reached, scalar.number(form.step(exponent), kind), step)
+    found = scalar.unary(UnaryOp.ROUND, x / step) * step
+    if not form.has_negative_zero:
+        found = scalar.select(scalar.equal(found, 0), scalar.number(0, kind), found)
+    beyond = form.largest if saturate else form.overflow
+    low = scalar.compare(CompareOp.LT, found, scalar.number(-form.largest, kind))
+    high = scalar.compare(CompareOp.GT, found, scalar.number(form.largest, kind))
+    found = scalar.select(low, scalar.number(-beyond, kind), found)
+    return scalar.select(high, scalar.number(beyond, kind), found)

@@ -6,7 +6,7 @@ file are inlined by its reader, so a graph has none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -87,3 +87,56 @@ def element_type(dtype: np.dtype[Any]) -> ElementType | None:
         return ElementType(dtype.name)
     except ValueError:
         return None
+
+
+def widened_name(name: str) -> str:
+    """Return the name under which a tensor is held whose format programs have not, as float8 and int4.
+
+    It is of a wider type, which has all values of the format. Frameworks move such tensors and convert them:
+
+        v = Transpose(w)           becomes, where w is int4,      v widened = Transpose(w widened)
+        y = Cast(v)                                               y = Cast(v widened)
+
+    Whatever else reads one is refused by the name of its format.
+    """
+    return f"{name} widened"
+
+
+@dataclass(frozen=True)
+class OnWide:
+    """A node that may read wide values instead of narrow ones.
+
+    ``results``: the narrow format of what it gives; ``""``: none, its results are as in the file.
+    """
+
+    node: Node
+    results: str
+
+
+def widened(
+    nodes: Iterable[Node],
+    formats: Mapping[str, str],
+    unreadable: dict[str, str],
+    kept: Collection[str],
+    meaning: Callable[[Node, Mapping[str, str]], OnWide | None],
+) -> tuple[Node, ...]:
+    """Return nodes with those that move, convert or make narrow tensors on wide values.
+
+    ``formats``: of the narrow constants, by name. All narrow tensors become ``unreadable`` to other nodes.
+    ``kept``: names whose tensors must be as in the file: a graph's results. ``meaning``: what a node is that
+    may be read so, given the formats known so far.
+    """
+    known = dict(formats)
+    found = [_on_wide(node, known, kept, meaning(node, known)) for node in nodes]
+    unreadable.update((name, f"its elements are of type {form}") for name, form in known.items())
+    return tuple(found)
+
+
+def _on_wide(node: Node, known: dict[str, str], kept: Collection[str], how: OnWide | None) -> Node:
+    if how is None or (how.results and any(name in kept for name in node.outputs)):
+        return node
+    read = replace(how.node, inputs=tuple(widened_name(n) if n in known else n for n in node.inputs))
+    if not how.results:
+        return read
+    known.update((name, how.results) for name in node.outputs if name)
+    return replace(read, outputs=tuple(widened_name(n) if n else n for n in node.outputs))

@@ -1,32 +1,25 @@
-"""Constants in formats that tensor programs have not: bfloat16, float8, float4, integers of 2 and 4 bits.
+"""Formats that tensor programs have not: bfloat16, float8, float4, integers of 2 and 4 bits.
 
-They are decoded to float32 and int8, which hold all their values, and what only casts or dequantises them is
-computed at import; whatever else reads them is refused by name.
-Source: the specification of ONNX, DequantizeLinear.
+Constants are decoded to float32, int8 and uint8, which hold all their values. What moves, casts or
+dequantises them reads those, and what quantises to them gives those (``on_wide``); whatever else reads them
+is refused by name.
+Source: the specification of ONNX, Cast, QuantizeLinear, DequantizeLinear.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from polyloom.frontends.graph.model import Node
+from polyloom.frontends.graph.model import Node, OnWide
+from polyloom.frontends.onnx.operators import fault
 from polyloom.ir.scalar_functions.evaluation import from_bfloat16
-from polyloom.ir.scalar_functions.small_floats import (
-    E2M1,
-    E4M3FN,
-    E4M3FNUZ,
-    E5M2,
-    E5M2FNUZ,
-    powers_of_two,
-    values_of,
-)
-from polyloom.ir.types import ElementType
+from polyloom.ir.scalar_functions.small_floats import E2M1, E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, of_codes
 
 NDArray = npt.NDArray[Any]
 
@@ -37,6 +30,21 @@ FLOATS = {17: E4M3FN, 18: E4M3FNUZ, 19: E5M2, 20: E5M2FNUZ, 23: E2M1}
 BFLOAT16, FLOAT8E8M0 = 16, 24
 INTEGERS = {21: (4, False), 22: (4, True), 25: (2, False), 26: (2, True)}
 """Bits of integers, and whether they have a sign."""
+
+NAMES = {
+    16: "bfloat16",
+    17: "float8e4m3fn",
+    18: "float8e4m3fnuz",
+    19: "float8e5m2",
+    20: "float8e5m2fnuz",
+    21: "uint4",
+    22: "int4",
+    23: "float4e2m1",
+    24: "float8e8m0",
+    25: "uint2",
+    26: "int2",
+}
+"""What ONNX calls them."""
 
 BITS = {
     BFLOAT16: 16,
@@ -66,8 +74,7 @@ def decoded(kind: int, data: bytes, shape: tuple[int, ...]) -> NDArray:
     if kind in INTEGERS:
         bits, signed = INTEGERS[kind]
         return (codes ^ (1 << bits - 1)).astype(np.int8) - np.int8(1 << bits - 1) if signed else codes
-    found: NDArray = (powers_of_two() if kind == FLOAT8E8M0 else values_of(FLOATS[kind]))[codes]
-    return found
+    return of_codes(FLOATS.get(kind), codes)
 
 
 def _codes(data: NDArray, bits: int) -> NDArray:
@@ -93,92 +100,52 @@ class Narrow(Unusable):
     kind: int
 
 
-def folded(
-    nodes: Iterable[Node],
-    constants: dict[str, NDArray],
-    unreadable: dict[str, str],
-    narrow: dict[str, Narrow],
-    types: Mapping[int, ElementType],
-) -> list[Node]:
-    """Return the nodes without those that cast or dequantise constants of narrow formats.
+DOMAIN = "polyloom"
+"""Of the operations that give narrow values: ``QuantizeNarrow`` and ``CastNarrow``."""
 
-    Their results are added to ``constants``; those in ``narrow`` are ``unreadable`` otherwise.
-    ``types``: the element types by their numbers.
+KIND = "kind"
+"""The attribute of these that says of which type they are, by its number in ONNX."""
+
+_MOVES = frozenset(
+    [
+        *("Concat", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape"),
+        *("Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
+    ]
+)
+"""Operations that give elements of their first operand, or of all (Concat)."""
+
+_NUMBERS = {name: kind for kind, name in NAMES.items()}
+
+
+def on_wide(node: Node, formats: Mapping[str, str]) -> OnWide | None:
+    """Return what a node is that moves, converts or gives narrow values; None for others.
+
+    ``formats``: of what is known to be narrow (``graph/model.widened``).
     """
-    left = []
-    for node in nodes:
-        value = node.attributes.get("value")
-        if node.op == "Constant" and isinstance(value, Narrow) and not node.domain:
-            narrow[node.outputs[0]], unreadable[node.outputs[0]] = value, value.reason
-            continue
-        found = _folded(node, constants, narrow, types) if not node.domain and node.inputs else None
-        if found is None:
-            left.append(node)
-        else:
-            constants[node.outputs[0]] = found
-    return left
-
-
-def _folded(
-    node: Node,
-    constants: Mapping[str, NDArray],
-    narrow: Mapping[str, Narrow],
-    types: Mapping[int, ElementType],
-) -> NDArray | None:
-    source = narrow.get(node.inputs[0])
-    if source is None:
+    if node.domain or not node.inputs or fault(node) is not None:
         return None
-    if node.op == "Cast":
-        kind = types.get(node.attributes.get("to", 0))
-        return None if kind is None else _cast(source.values, kind)
-    if node.op == "DequantizeLinear":
-        return _dequantised(source.values, node, constants, narrow)
-    return None
+    first, *others = (formats.get(name, "") for name in node.inputs)
+    if node.op in _MOVES:
+        alike = all(form == first for form in others) if node.op == "Concat" else not any(others)
+        return OnWide(node, first) if first and alike else None
+    kind = _stored(node, others)
+    if kind in FLOATS or (kind in INTEGERS and node.op == "QuantizeLinear"):
+        given = replace(node, domain=DOMAIN, op=_GIVING[node.op], attributes={**node.attributes, KIND: kind})
+        return OnWide(given, NAMES[kind])
+    return OnWide(node, "") if first and node.op in ("Cast", "DequantizeLinear") and kind is None else None
 
 
-def _cast(values: NDArray, kind: ElementType) -> NDArray | None:
-    """Return values in another type; None for floats that an integer type has not."""
-    if values.dtype.kind == "f" and not kind.is_float and kind is not ElementType.BOOL:
-        limits = np.iinfo(kind.value)
-        if not (np.isfinite(values) & (values > limits.min - 1.0) & (values < limits.max + 1.0)).all():
+_GIVING = {"QuantizeLinear": "QuantizeNarrow", "Cast": "CastNarrow"}
+
+
+def _stored(node: Node, others: Sequence[str]) -> int | None:
+    """Return the narrow type of what a node gives, as it says itself; None where it says none."""
+    match node.op:
+        case "Cast":
+            kind = node.attributes.get("to")
+        case "QuantizeLinear":
+            zero = others[1] if len(others) > 1 else ""
+            kind = _NUMBERS.get(zero, node.attributes.get("output_dtype"))
+        case _:
             return None
-    with np.errstate(over="ignore"):
-        return values.astype(kind.dtype)
-
-
-def _dequantised(
-    values: NDArray, node: Node, constants: Mapping[str, NDArray], narrow: Mapping[str, Narrow]
-) -> NDArray | None:
-    """Return ``(x - zero point) * scale``: for the whole, along an axis, or for blocks along it."""
-    scale = constants.get(node.inputs[1]) if len(node.inputs) > 1 else None
-    if scale is None or {*node.attributes} - {"axis", "block_size"} or scale.dtype.kind != "f":
-        return None
-    zero = None
-    if len(node.inputs) > 2 and node.inputs[2]:
-        name = node.inputs[2]
-        zero = narrow[name].values if name in narrow else constants.get(name)
-        if zero is None or zero.shape != scale.shape:
-            return None
-    axis, block = node.attributes.get("axis", 1), node.attributes.get("block_size", 0)
-    each = [_spread(a, values.shape, axis, block) for a in (scale, zero) if a is not None]
-    if any(a is None for a in each):
-        return None
-    wide = np.float32 if values.dtype.kind == "f" else np.int32
-    moved = values.astype(wide) - each[1].astype(wide) if len(each) > 1 else values.astype(wide)
-    found: NDArray = (moved.astype(np.float32) * each[0].astype(np.float32)).astype(scale.dtype)
-    return found
-
-
-def _spread(array: NDArray, shape: tuple[int, ...], axis: int, block: int) -> Any:
-    """Return a scale or zero point for each element; None where its shape fits not."""
-    if not -len(shape) <= axis < max(len(shape), 1) and array.size != 1:
-        return None
-    if array.size == 1 and array.ndim <= 1:
-        return array.reshape(())
-    axis %= len(shape)
-    if array.ndim == 1 and not block and array.size == shape[axis]:
-        return array.reshape([-1 if k == axis else 1 for k in range(len(shape))])
-    if block > 0 and array.ndim == len(shape):
-        wide = np.repeat(array, block, axis)[tuple(slice(n) for n in shape)]
-        return wide if wide.shape == shape else None
-    return None
+    return kind if kind in NAMES and kind != BFLOAT16 else None

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.graph.consistency import check_names
-from polyloom.frontends.graph.model import Graph, GraphTensor, Node
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node, widened, widened_name
 from polyloom.frontends.graph.refusal import Refusal, unsupported
 from polyloom.frontends.onnx import bfloat16
-from polyloom.frontends.onnx.narrow import Narrow, Unusable, folded
+from polyloom.frontends.onnx.narrow import NAMES, Narrow, Unusable, on_wide
 from polyloom.frontends.onnx.tensors import TYPES, Place, Unreadable, array_of, narrow_of, type_name
 from polyloom.frontends.protobuf.onnx_schema import onnx_messages
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
@@ -88,15 +88,16 @@ class _Reader:
         """Return a graph or a body; ``given``: attributes of the function around it."""
         constants: dict[str, NDArray] = {}
         unreadable: dict[str, str] = {}
-        narrow: dict[str, Narrow] = {}
+        formats: dict[str, str] = {}
         for tensor in graph.initializer:
-            if text(tensor.name) in constants or text(tensor.name) in unreadable:
+            if any(text(tensor.name) in known for known in (constants, unreadable, formats)):
                 raise broken("the model", f"it has two constants `{text(tensor.name)}`")
-            self._constant(text(tensor.name), tensor, constants, unreadable, narrow)
+            self._constant(text(tensor.name), tensor, constants, unreadable, formats)
         for sparse in graph.sparse_initializer:
             unreadable[text(sparse.values.name)] = "a sparse constant"
-        read = self._without_bfloats(self.nodes(graph.node, opsets, given), constants)
-        nodes = tuple(folded(read, constants, unreadable, narrow, TYPES))
+        read = [*self._without_constants(self.nodes(graph.node, opsets, given), constants, formats)]
+        results = {text(o.name) for o in graph.output}
+        nodes = widened(read, formats, unreadable, results, on_wide)
         held = {*constants, *unreadable}
         stated = tuple(map(_tensor, graph.input))
         inputs = tuple(t for t in stated if t.name not in held)
@@ -106,13 +107,14 @@ class _Reader:
         check_names(found)
         return found
 
-    def _without_bfloats(self, nodes: Sequence[Node], constants: dict[str, NDArray]) -> Iterator[Node]:
-        """Yield nodes; those that are constants of bfloat16 become constants of the graph."""
+    def _without_constants(
+        self, nodes: Sequence[Node], constants: dict[str, NDArray], formats: dict[str, str]
+    ) -> Iterator[Node]:
+        """Yield nodes; those that are constants of narrow formats become constants of the graph."""
         for node in nodes:
             value = node.attributes.get("value")
-            if node.op == "Constant" and isinstance(value, Narrow) and value.kind == bfloat16.NUMBER:
-                constants[node.outputs[0]] = value.values
-                self.bfloats.add(node.outputs[0])
+            if node.op == "Constant" and isinstance(value, Narrow) and not node.domain:
+                self._held(node.outputs[0], value, constants, formats)
             else:
                 yield node
 
@@ -122,20 +124,25 @@ class _Reader:
         tensor: Any,
         constants: dict[str, NDArray],
         unreadable: dict[str, str],
-        narrow: dict[str, Narrow],
+        formats: dict[str, str],
     ) -> None:
         try:
             found = narrow_of(tensor, self.place)
-            if found is not None and tensor.data_type == bfloat16.NUMBER:
-                constants[name] = found.values
-                self.bfloats.add(name)
-                return
-            if found is not None:
-                narrow[name], unreadable[name] = found, found.reason
-                return
-            constants[name] = array_of(tensor, self.place)
+            if found is None:
+                constants[name] = array_of(tensor, self.place)
+            else:
+                self._held(name, found, constants, formats)
         except Unreadable as reason:
             unreadable[name] = str(reason)
+
+    def _held(self, name: str, found: Narrow, constants: dict[str, NDArray], formats: dict[str, str]) -> None:
+        """Add a constant of a narrow format; one of bfloat16 is a tensor like others (``bfloat16``)."""
+        if found.kind == bfloat16.NUMBER:
+            constants[name] = found.values
+            self.bfloats.add(name)
+        else:
+            constants[widened_name(name)] = found.values
+            formats[name] = NAMES[found.kind]
 
     def nodes(self, nodes: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> tuple[Node, ...]:
         """Return nodes with calls of the file's functions replaced by their bodies."""

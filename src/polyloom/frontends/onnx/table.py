@@ -44,7 +44,7 @@ OPERATIONS: Table = {
     **signal.OPERATIONS,
 }
 DOMAINS = {
-    bfloat16.DOMAIN: bfloat16.OPERATIONS,
+    bfloat16.DOMAIN: {**bfloat16.OPERATIONS, **quantised.NARROW},
     "": OPERATIONS,
     "ai.onnx.preview": attention.PREVIEW,
     "ai.onnx.preview.training": training.OPERATIONS,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.files import note_read
-from polyloom.frontends.onnx.narrow import BFLOAT16, BITS, Narrow, decoded, stored_bytes
+from polyloom.frontends.onnx.narrow import BFLOAT16, BITS, NAMES, Narrow, decoded, stored_bytes
 from polyloom.frontends.protobuf.reading import text
 from polyloom.ir.types import ElementType
 
@@ -37,17 +37,7 @@ OTHER_TYPES = {
     8: "string",
     14: "complex64",
     15: "complex128",
-    16: "bfloat16",
-    17: "float8e4m3fn",
-    18: "float8e4m3fnuz",
-    19: "float8e5m2",
-    20: "float8e5m2fnuz",
-    21: "uint4",
-    22: "int4",
-    23: "float4e2m1",
-    24: "float8e8m0",
-    25: "uint2",
-    26: "int2",
+    **NAMES,
 }
 """Those that tensor programs have not."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.frontends.graph import model
-from polyloom.frontends.graph.model import Graph, GraphTensor, Node
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node, widened, widened_name
 from polyloom.frontends.torch import float8
 from polyloom.frontends.torch.archive import BFLOAT16, Archive, broken, element_type, read_archive
 from polyloom.frontends.torch.bfloat16 import rounded
@@ -53,6 +53,7 @@ class _Reading:
     inputs: list[GraphTensor] = field(default_factory=list)
     constants: dict[str, NDArray] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
+    float8: dict[str, str] = field(default_factory=dict)
     outputs: list[GraphTensor] = field(default_factory=list)
 
     def graph(self, name: str) -> Graph:
@@ -64,7 +65,7 @@ class _Reading:
         results = self._results(signature["output_specs"])
         nodes, now = without_in_place(nodes)
         taken = {output.name for output in self.outputs}
-        nodes = [*float8.widened(nodes, self.constants, self.unreadable, taken)]
+        nodes = [*widened(nodes, self.float8, self.unreadable, taken, float8.on_float32)]
         nodes = [*rounded(nodes, self._narrow()), *self._as_changed(results, now)]
         inputs, outputs = tuple(self.inputs), tuple(self.outputs)
         return Graph(name, tuple(nodes), inputs, outputs, self.constants, self.unreadable)
@@ -87,8 +88,8 @@ class _Reading:
         found = self.archive.tensors.get(wanted)
         kind = self.module["graph"]["tensor_values"].get(name, {}).get("dtype")
         if found is not None and kind in float8.NAMES:
-            self.constants[float8.as_float32(known)] = found
-            self.unreadable[known] = f"its elements are of type {float8.NAMES[kind]}"
+            self.constants[widened_name(known)] = found
+            self.float8[known] = float8.NAMES[kind]
         elif found is not None:
             self.constants[known] = found
         else:

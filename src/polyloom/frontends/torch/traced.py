@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from polyloom.frontends.graph.model import BFLOAT16, Graph, GraphTensor, Node
+from polyloom.frontends.graph.model import BFLOAT16, Graph, GraphTensor, Node, widened, widened_name
 from polyloom.frontends.torch import float8
 from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
@@ -42,7 +42,7 @@ def graph_of_traced(
                 if not reading.strided(node):
                     reading.node(node)
     results = {output.name for output in reading.outputs}
-    nodes = float8.widened(reading.nodes, reading.constants, reading.unreadable, results)
+    nodes = widened(reading.nodes, reading.float8, reading.unreadable, results, float8.on_float32)
     graph = Graph(
         name,
         tuple(rounded([*nodes], reading.narrow)),
@@ -77,6 +77,7 @@ class _Reading:
         self.outputs: list[GraphTensor] = []
         self.constants: dict[str, Any] = {}
         self.unreadable: dict[str, str] = {}
+        self.float8: dict[str, str] = {}
         self.returned: list[Result | None] = []
         self.narrow = frozenset(_narrow(module.graph.nodes))
 
@@ -91,8 +92,8 @@ class _Reading:
         """Add a tensor that the module holds."""
         kind = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
         if kind in float8.NAMES.values():
-            self.constants[float8.as_float32(name)] = tensor.detach().cpu().float().numpy()
-            self.unreadable[name] = f"its elements are of type {kind}"
+            self.constants[widened_name(name)] = tensor.detach().cpu().float().numpy()
+            self.float8[name] = kind
         elif element_of(getattr(tensor, "dtype", None)) is None:
             self.unreadable[name] = "its elements have a type that tensor programs have not"
         else:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from math import frexp, inf, nan
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,36 @@ class FloatFormat:
     infinite: bool = False
     nan: tuple[int, ...] = ()
 
+    @property
+    def has_negative_zero(self) -> bool:
+        """Tell whether the code of a sign alone is a zero."""
+        return 1 << (self.exponent + self.mantissa) not in self.nan
+
+    @property
+    def lowest(self) -> int:
+        """The exponent of the smallest normal number, and of those below it."""
+        return 1 - self.bias
+
+    @property
+    def largest(self) -> float:
+        """The largest finite value."""
+        values = values_of(self)
+        return float(values[np.isfinite(values)].max())
+
+    @property
+    def overflow(self) -> float:
+        """What a number beyond the largest becomes where it does not saturate."""
+        return inf if self.infinite else nan if self.nan else self.largest
+
+    @property
+    def highest(self) -> int:
+        """The exponent of the largest finite value."""
+        return frexp(self.largest)[1] - 1
+
+    def step(self, exponent: int) -> float:
+        """Return how far apart the values of an exponent are."""
+        return float(2.0 ** (exponent - self.mantissa))
+
 
 E4M3FN = FloatFormat(4, 3, 7, nan=(0x7F, 0xFF))
 E4M3FNUZ = FloatFormat(4, 3, 8, nan=(0x80,))
@@ -43,9 +74,15 @@ def values_of(form: FloatFormat) -> NDArray:
     return np.array([_value(code, form) for code in range(count)], np.float32)
 
 
+def of_codes(form: FloatFormat | None, codes: NDArray) -> NDArray:
+    """Return floats of 4 or 8 bits as float32; ``form``: None for E8M0, which has an exponent only."""
+    found: NDArray = (_powers_of_two() if form is None else values_of(form))[codes]
+    return found
+
+
 @cache
-def powers_of_two() -> NDArray:
-    """Return the value of each code of E8M0, which has an exponent only."""
+def _powers_of_two() -> NDArray:
+    """Return the value of each code of E8M0."""
     return np.array([*(2.0 ** (code - 127) for code in range(255)), np.nan], np.float32)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -22,17 +22,22 @@ from polyloom.frontends.graph.core import (
     mapped,
     matrix_product,
     only,
+    padded,
     reduced,
     refuse_if,
     reshaped,
     scalar,
+    sliced,
     split,
     squeezed,
     unsqueezed,
     with_bias,
 )
+from polyloom.frontends.graph.functions import as_small_float
+from polyloom.frontends.onnx import narrow
 from polyloom.frontends.onnx.operations.elementwise import type_of
 from polyloom.frontends.onnx.operations.linear import less_zero, window_of
+from polyloom.ir.scalar_functions.small_floats import FloatFormat
 
 _QUANTISED = (
     ElementType.UINT8,
@@ -43,13 +48,16 @@ _QUANTISED = (
 )
 
 
-def rounded(x: Expression, zero: Expression | None, kind: ElementType) -> Expression:
-    """Return ``x`` rounded to nearest even, plus a zero point, within the range of ``kind``."""
-    limits = np.iinfo(kind.value)
+def rounded(
+    x: Expression, zero: Expression | None, kind: ElementType, limits: tuple[int, int] | None = None
+) -> Expression:
+    """Return ``x`` rounded to nearest even, plus a zero point, within limits, or the range of ``kind``."""
+    whole = np.iinfo(kind.value)
+    low, high = limits or (int(whole.min), int(whole.max))
     found = scalar.unary(UnaryOp.ROUND, x)
     if zero is not None:
         found = scalar.add(found, scalar.convert(zero, x.type))
-    return scalar.convert(scalar.maximum(scalar.minimum(found, int(limits.max)), int(limits.min)), kind)
+    return scalar.convert(scalar.maximum(scalar.minimum(found, high), low), kind)
 
 
 def _spread(scale: Value, x: Value, at: int, block: int) -> Value:
@@ -77,38 +85,90 @@ def _parts(c: Context, x: Value) -> tuple[Value, Value, Value | None, bool]:
     block = c.integer("block_size", 0)
     at = axis(c.integer("axis", 1), x.rank) if x.rank and scale.size > 1 else 0
     blocks = bool(block) and scale.rank == x.rank and scale.size > 1
+    if blocks:
+        # the last block may be full in part
+        missing = max(block * scale.shape[at] - x.shape[at], 0)
+        refuse_if(missing >= block, f"{scale.shape[at]} blocks of {block} along an axis of {x.shape[at]}")
+        after = [missing if k == at else 0 for k in range(x.rank)]
+        x = padded(c.b, x, [0] * x.rank, after) if missing else x
     spread = _spread(scale, x, at, block)
     zeros = None if zero is None else _spread(zero, x, at, block)
     return (_blocked(x, at, block) if blocks else x), spread, zeros, blocks
 
 
+def _whole(c: Context, found: Value, blocks: bool) -> Sequence[Value]:
+    """Return what was computed in blocks in the shape of the data."""
+    if not blocks:
+        return only(found)
+    shape = c.input(0).shape
+    at = axis(c.integer("axis", 1), len(shape))
+    joined = tuple(
+        -(-n // found.shape[at + 1]) * found.shape[at + 1] if k == at else n for k, n in enumerate(shape)
+    )
+    return only(sliced(reshaped(c.b, found, joined), at, 0, 1, shape[at]))
+
+
 def _quantize(c: Context) -> Sequence[Value]:
-    x, zero = c.input(0), c.optional(2)
+    zero = c.optional(2)
     stated = c.integer("output_dtype", 0)
     kind = zero.type if zero is not None else type_of(stated) if stated else ElementType.UINT8
     refuse_if(kind not in _QUANTISED, f"quantisation to {kind.value}")
+    return _quantized(c, kind, lambda v, z: rounded(v, z, kind))
+
+
+def _quantized(
+    c: Context, kind: ElementType, function: Callable[[Expression, Expression | None], Expression]
+) -> Sequence[Value]:
+    """Return the function of ``x / scale`` and of the zero point, which is of type ``kind``."""
+    x = c.input(0)
     data, scale, zeros, blocks = _parts(c, x)
     wide = ElementType.FLOAT64 if kind is ElementType.INT32 or not x.type.is_float else ElementType.FLOAT32
 
-    def function(v: Expression, s: Expression, z: Expression | None) -> Expression:
-        return rounded(scalar.convert(v, wide) / scalar.convert(s, wide), z, kind)
+    def of_ratio(v: Expression, s: Expression, z: Expression | None) -> Expression:
+        return function(scalar.convert(v, wide) / scalar.convert(s, wide), z)
 
-    found = mapped(c.b, function, data, scale, zeros)
-    return only(reshaped(c.b, found, x.shape) if blocks else found)
+    return _whole(c, mapped(c.b, of_ratio, data, scale, zeros), blocks)
+
+
+def _quantize_narrow(c: Context) -> Sequence[Value]:
+    """QuantizeLinear to integers of 2 and 4 bits, and to floats of 4 and 8, in types that hold them."""
+    number, saturate = c.integer(narrow.KIND, 0), bool(c.integer("saturate", 1))
+    if number in narrow.FLOATS:
+        form = narrow.FLOATS[number]
+        # a zero point of these formats is 0
+        return _quantized(c, ElementType.FLOAT32, lambda v, _: _as_small_float(v, form, saturate))
+    bits, signed = narrow.INTEGERS[number]
+    kind, low = (ElementType.INT8, -(1 << bits - 1)) if signed else (ElementType.UINT8, 0)
+    limits = low, low + (1 << bits) - 1
+    return _quantized(c, kind, lambda v, z: rounded(v, z, kind, limits))
+
+
+def _as_small_float(x: Expression, form: FloatFormat, saturate: bool) -> Expression:
+    """Return a number of any type as a narrow float, in float32."""
+    wide = (
+        ElementType.FLOAT32 if x.type in (ElementType.FLOAT16, ElementType.FLOAT32) else ElementType.FLOAT64
+    )
+    return scalar.convert(as_small_float(scalar.convert(x, wide), form, saturate), ElementType.FLOAT32)
+
+
+def _cast_narrow(c: Context) -> Sequence[Value]:
+    """Cast to floats of 4 and 8 bits, in float32, which holds them."""
+    form, saturate = narrow.FLOATS[c.integer(narrow.KIND, 0)], bool(c.integer("saturate", 1))
+    return only(mapped(c.b, lambda v: _as_small_float(v, form, saturate), c.input(0)))
 
 
 def _dequantize(c: Context) -> Sequence[Value]:
-    x = c.input(0)
+    x, stated = c.input(0), c.integer("output_dtype", 0)
     data, scale, zeros, blocks = _parts(c, x)
-    kind = scale.type
+    kind = type_of(stated) if stated else scale.type
+    centred_type = ElementType.FLOAT32 if x.type.is_float else ElementType.INT32
 
     def function(v: Expression, s: Expression, z: Expression | None) -> Expression:
-        whole = scalar.convert(v, ElementType.INT32)
-        centred = whole if z is None else whole - scalar.convert(z, ElementType.INT32)
-        return scalar.convert(centred, kind) * s
+        whole = scalar.convert(v, centred_type)
+        centred = whole if z is None else whole - scalar.convert(z, centred_type)
+        return scalar.convert(scalar.convert(centred, scale.type) * s, kind)
 
-    found = mapped(c.b, function, data, scale, zeros)
-    return only(reshaped(c.b, found, x.shape) if blocks else found)
+    return _whole(c, mapped(c.b, function, data, scale, zeros), blocks)
 
 
 def _dynamic_quantize(c: Context) -> Sequence[Value]:
@@ -157,6 +217,9 @@ def _qlinear_conv(c: Context) -> Sequence[Value]:
     total = with_bias(b, total, c.optional(8), hint="biased")
     return only(_requantised(b, total, [c.input(1), c.input(4), c.input(6)], c.input(7), 1))
 
+
+NARROW: Table = {"QuantizeNarrow": _quantize_narrow, "CastNarrow": _cast_narrow}
+"""Of ``narrow.DOMAIN``."""
 
 OPERATIONS: Table = {
     "QuantizeLinear": _quantize,
