@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,3 +43,21 @@ def test_paths_in_documents_are_those_of_the_tree() -> None:
     found = [(page.name, path) for page in PAGES for path in paths(page.read_text())]
     assert len(found) > 100
     assert [place for place in found if not names_a_file(place[1])] == []
+
+
+def spoken(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts of a module that are no docstrings: what stands in expressions of their own."""
+    silent = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in silent:
+            yield node.value
+
+
+def test_messages_name_documents_as_the_command_line_does() -> None:
+    texts = [
+        (path.name, text) for path in SOURCE.rglob("*.py") for text in spoken(ast.parse(path.read_text()))
+    ]
+    named = [name for _, text in texts for name in re.findall(r"polyloom docs ([a-z]\w*)", text)]
+    assert len(named) > 3
+    assert {name for name in named if not (ROOT / "docs" / f"{name}.md").is_file()} == set()
+    assert [place for place in texts if re.search(r"docs/\w+\.md", place[1])] == []

@@ -75,7 +75,7 @@ def misplaced(node: tree.Builtin) -> Exception:
 def unknown(node: tree.Builtin) -> Exception:
     """Return the error of a builtin that CSL has not."""
     meant = near(node.name, {*_COMPUTED, *RUNTIME, *DIRECTIVES, *LAYOUT})
-    helps = [f"did you mean `@{meant}`?" if meant else "builtins are listed in docs/csl.md"]
+    helps = [f"did you mean `@{meant}`?" if meant else "`polyloom docs csl` lists the builtins"]
     return fault("csl-builtin", f"there is no builtin `@{node.name}`", node.span, helps=helps)
 
 
@@ -88,7 +88,7 @@ def arguments(node: tree.Builtin, least: int, most: int | None = None) -> tuple[
             "csl-call",
             f"`@{node.name}` takes {wanted} argument{'s' if wanted != '1' else ''}, not {count}",
             node.span,
-            helps=["see docs/csl.md for its arguments"],
+            helps=["`polyloom docs csl` tells its arguments"],
         )
     return node.arguments
 

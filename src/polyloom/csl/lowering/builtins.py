@@ -29,7 +29,7 @@ def builtin(body: Body, node: syntax.Builtin, wanted: Type | None) -> Operand:
             f"`@{node.name}` at run time",
             node.span,
             "its arguments must be known at compile time",
-            "docs/csl.md lists what runs",
+            "`polyloom docs csl` lists what runs",
         )
     least, most = _COUNTS.get(node.name, (1, 1))
     if not least <= len(node.arguments) <= most:

@@ -121,7 +121,7 @@ must be one. Every operation rounds to its type, so `fmach` rounds the product b
 The forms are those of the public language of the machine (Cerebras SDK 2.10, DSD builtins): `@fmach`,
 `@fmachs` and `@fmacs` have one form (destination, source, source, scalar). There is no multiply-add of three
 operands in memory, no minimum, division, comparison or selection, and no product of integers. What needs them
-is several instructions, or a loop (docs/simd.md).
+is several instructions, or a loop (`polyloom docs simd`).
 """
 
 
