@@ -22,6 +22,13 @@ def compiled(call: Any) -> Any:
     return torch.compile(call, backend=backend.polyloom)
 
 
+def whole(call: Any, *arguments: Any) -> Any:
+    """Return what a compiled function gives, of which nothing runs in PyTorch."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="a graph runs as PyTorch")
+        return compiled(call)(*arguments)
+
+
 @pytest.mark.parametrize("name", ["resnet18", "vgg", "vit", "gru"])
 def test_models_run_and_train(name: str) -> None:
     what, results, gradients = models.checked(models.MODELS[name])
@@ -126,6 +133,28 @@ def test_what_cannot_be_expressed_runs_in_pytorch_with_one_remark() -> None:
             torch.testing.assert_close(call(x), f(x))
     remarks = [str(w.message) for w in said if "runs as PyTorch runs it" in str(w.message)]
     assert len(remarks) == 1 and "linalg_qr" in remarks[0] and "error[model-inexpressible]" in remarks[0]
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("kind", [torch.float32, torch.int32])
+def test_scattering_with_a_reduction(name: str, include_self: bool, kind: Any) -> None:
+    x, rows, at = torch.randn(4, 3) * 9, torch.randn(2, 3) * 9, torch.tensor([[0, 2, 2], [0, 1, 3]])
+
+    def f(x: Any, rows: Any) -> Any:
+        return x.scatter_reduce(0, at, rows, name, include_self=include_self)
+
+    given = x.to(kind), rows.to(kind)
+    torch.testing.assert_close(whole(f, *given), f(*given))
+
+
+def test_positions_of_two_types() -> None:
+    x, i, j = torch.randn(4, 5), torch.tensor([0, 1, 1], dtype=torch.int32), torch.tensor([2, 3, -1])
+
+    def f(x: Any) -> Any:
+        return x.index_put((i, j), x[0, :3]), x.index_put((j, i), x[0, :3], accumulate=True), x[i, j]
+
+    torch.testing.assert_close(whole(f, x), f(x))
 
 
 @pytest.mark.parametrize(

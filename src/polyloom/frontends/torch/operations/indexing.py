@@ -19,6 +19,7 @@ from polyloom.frontends.graph.core import (
     Value,
     X,
     at,
+    cast,
     counted_before,
     elements_updated,
     expanded,
@@ -44,6 +45,8 @@ from polyloom.frontends.graph.core import (
 )
 from polyloom.frontends.torch.arguments import REDUCTION
 from polyloom.frontends.torch.call import Call, operations
+from polyloom.frontends.torch.operations.elementwise import floor_divided
+from polyloom.ir.reductions import neutral
 
 
 def _at(c: Call, x: Value, at: int, positions: Value) -> Value:
@@ -137,6 +140,8 @@ def _flattened(
     if any(p.type is ElementType.BOOL for p in positions) or len(where) == 1:
         return x, first, positions[0]
     flat = reshaped(c.b, x, (*x.shape[:first], prod(sizes), *x.shape[where[-1] + 1 :]))
+    if len({p.type for p in positions}) > 1:
+        positions = [cast(c.b, p, ElementType.INT64) for p in positions]
     return flat, first, merged_positions(c.b, positions, sizes)
 
 
@@ -237,13 +242,21 @@ _NAMED = {"sum": Combine.ADD, "prod": Combine.MULTIPLY, "amax": Combine.MAXIMUM,
 
 
 def _scatter_reduce(c: Call) -> Sequence[Value]:
+    """What a tensor has at positions along an axis, or not, combined with what comes there."""
     x, index, name = c.input(), c.input("index"), c.text("reduce")
-    refuse_if(
-        name not in _NAMED or not c.flag("include_self", True),
-        f"the reduction `{name}`, or without the elements that are there",
-    )
-    at = c.axis("dim", x.rank)
-    return only(elements_updated(c.b, x, at, index, _part(c, index), _NAMED[name]))
+    refuse_if(name not in _NAMED and name != "mean", f"the reduction `{name}`")
+    combine, part, at = _NAMED.get(name, Combine.ADD), _part(c, index), c.axis("dim", x.rank)
+    counts = filled(c.b, x.shape, 1, x.type)
+    if not c.flag("include_self", True):
+        x, counts = (
+            elements_updated(c.b, v, at, index, filled(c.b, index.shape, number, x.type), None)
+            for v, number in ((x, neutral(combine, x.type)), (counts, 0))
+        )
+    found = elements_updated(c.b, x, at, index, part, combine)
+    if name != "mean":
+        return only(found)
+    counts = elements_updated(c.b, counts, at, index, filled(c.b, index.shape, 1, x.type), Combine.ADD)
+    return only(mapped(c.b, scalar.divide if x.type.is_float else floor_divided, found, counts))
 
 
 def _index_updated(c: Call, combine: Combine | None) -> Sequence[Value]:
