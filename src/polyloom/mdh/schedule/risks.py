@@ -8,12 +8,15 @@ from polyloom.ir.rebuild import read_positions
 from polyloom.mdh.schedule.addresses import Buffers, known
 
 
-def risky_reads(hom: MdHom, buffers: Buffers) -> frozenset[int]:
-    """Return the inputs that may lie outside their buffer at points where a choice does not take them."""
+def risky_reads(hom: MdHom, buffers: Buffers, *, written: bool = False) -> frozenset[int]:
+    """Return the inputs that may lie outside their buffer at points where a choice does not take them.
+
+    ``written``: results are started and finished at points that are written only.
+    """
     found: set[int] = set()
     for e in (*hom.terms, *hom.initial, *hom.finish):
         found |= set() if e is None else set(read_positions(e)) - _certain(e)
-    if hom.written is not None:
+    if hom.written is not None and not written:
         found |= {k for e in (*hom.initial, *hom.finish) if e is not None for k in read_positions(e)}
     return frozenset(k for k in found if k < len(hom.inputs) and not exists(hom, k, buffers))
 

@@ -37,6 +37,7 @@ from polyloom.mdh.tree.rewrite import loads_of, walk
 from polyloom.mdh.tree.text import function_text, load_text
 from polyloom.mdh.tree.verify import verify
 from polyloom.polyhedra.loops.tree import (
+    Number,
     names_in,
 )
 from random_tests import tried
@@ -157,6 +158,18 @@ def test_vectors_lie_along_the_rows_of_a_triangle() -> None:
     function = tree(*CASES["triangle"])
     assert "if" not in function_text(function)
     assert any(isinstance(s, For) and s.kind is Kind.VECTOR for s in walk(function.body))
+
+
+def test_what_is_read_where_results_are_written_is_there() -> None:
+    """The columns of a result end where its triangle does: no vector of it is looked for inside."""
+    wide = gemm(13, 18, 21, written=at_most("j", "i"))
+    buffers = (replace(b, shape=(Number(13), Number(13))) if b.name == "C" else b for b in wide.buffers)
+    program = replace(wide, buffers=tuple(buffers))
+    function = tree(program, CASES["triangle"][1])
+    loads = [load_text(a) for s in walk(function.body) for a in loads_of(s)]
+    assert not [load for load in loads if "max" in load]
+    assert not (verdict := verify(function, asked(program))).wrong and not verdict.unknown
+    compare(program, CASES["triangle"][1], {})
 
 
 @pytest.mark.parametrize(("least", "shared"), [(17 * 37 * 24, True), (17 * 37 * 24 + 1, False)])

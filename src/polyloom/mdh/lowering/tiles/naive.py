@@ -49,7 +49,7 @@ def naive_loops(tiles: Tiles) -> Code:
 
     Keeps true: each point of the guarded domain is combined exactly once, in the order of the loops.
     """
-    points = Points(tiles.hom, tiles.buffers, here(tiles))
+    points = Points(tiles.hom, tiles.buffers, here(tiles), written=not tiles.domain.written)
     body = _mapped(tiles, points) if tiles.combiner is None else _reduced(tiles, points, tiles.combiner)
     for d in reversed(tiles.kept):
         body = (_loop(tiles, d, body),)

@@ -28,10 +28,12 @@ class Points:
     hom: MdHom
     buffers: Buffers
     at: tuple[IntExpression, ...]
+    written: bool = False
+    """Whether results are started and finished only where they are written, by the bounds of loops."""
 
     @cached_property
     def _risky(self) -> frozenset[int]:
-        return risky_reads(self.hom, self.buffers)
+        return risky_reads(self.hom, self.buffers, written=self.written)
 
     def value(self, expression: Expression, results: Sequence[Load] = ()) -> Compute:
         """Return a scalar function; ``results`` are the reads behind the inputs."""
