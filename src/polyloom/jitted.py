@@ -23,7 +23,7 @@ import numpy.typing as npt
 from polyloom.api.loops import LoopExplanation
 from polyloom.device_pipeline import open_program
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.frontends.python import ArrayType, Found, NumberType, read_python, text_of_function
+from polyloom.frontends.python import ArrayType, Found, NumberType, TruthType, read_python, text_of_function
 from polyloom.frontends.python.values import Weak
 from polyloom.function.arguments import taken
 from polyloom.ir.types import ElementType
@@ -37,7 +37,7 @@ from polyloom.scop.transform import ReductionMode, Transformation, host_program
 from polyloom.sources import LoadedHost
 
 NDArray = npt.NDArray[Any]
-Types = tuple[tuple[str, ArrayType | NumberType], ...]
+Types = tuple[tuple[str, ArrayType | NumberType | TruthType], ...]
 
 
 @overload
@@ -175,23 +175,28 @@ class Jitted:
         found = read_python(self._text, dict(types))
         transformation = host_program(found.scop, ReductionMode.DETECT, strict=self._fp == "strict")
         remarks = (*found.scop.remarks, *transformation.remarks)
-        names = [name for name, _ in types]
+        truths = {name: kind.value for name, kind in types if isinstance(kind, TruthType)}
+        known = {name: truths.get(name, 0) for name, _ in types}
 
         def reference(parameters: Mapping[str, int], arrays: Mapping[str, NDArray]) -> Expected:
-            return self._expected(found, names, parameters, arrays)
+            return self._expected(found, known, parameters, arrays)
 
         loaded = LoadedHost(transformation.program, found.scop, remarks, reference)
         compiled = open_program(loaded, choose(self._device, threads=self._threads))
         return _Kind(found, transformation, compiled)
 
     def _expected(
-        self, found: Found, names: list[str], parameters: Mapping[str, int], arrays: Mapping[str, NDArray]
+        self,
+        found: Found,
+        known: Mapping[str, int],
+        parameters: Mapping[str, int],
+        arrays: Mapping[str, NDArray],
     ) -> Expected:
-        """Run the Python function itself on copies."""
+        """Run the Python function itself on copies; ``known``: its arguments that no run has."""
         copies = {name: _as_truths(np.array(a), name in found.truths) for name, a in arrays.items()}
         values = {**{n: a if n in found.shapes else a[()] for n, a in copies.items()}, **parameters}
         try:
-            result = self.python(*(values.get(name, 0) for name in names))
+            result = self.python(*(values.get(name, value) for name, value in known.items()))
         except Exception as fault:
             message = f"the Python function raises `{type(fault).__name__}`: {fault}"
             raise PolyloomError(error("python-raises", message)) from fault
@@ -206,7 +211,9 @@ class Jitted:
     def _inputs(self, kind: _Kind, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments by the names of the program. Errors: ``python-index``."""
         found, program = kind.found, kind.compiled.program
-        sizes = {n: int(v) for n, v in given.items() if n not in found.shapes and not isinstance(v, float)}
+        sizes = {
+            n: int(v) for n, v in given.items() if isinstance(v, int | np.integer) and type(v) is not bool
+        }
         for name, names in found.shapes.items():
             sizes |= dict(zip(names, given[name].shape, strict=True))
         known = tuple(sizes.values())
@@ -217,6 +224,7 @@ class Jitted:
                 message = f"an index of `{program.name}` is outside its array with these sizes"
                 if found.assumed:
                     message += ", slices differ in length or end before 0, an `assert` fails"
+                    message += ", what is unpacked has more or fewer elements than names"
                     message += ", or there is no largest element"
                 helps = ["subscripts run from 0 to the extent less 1, or from the end: `x[-k]`, `k` above 0"]
                 raise PolyloomError(error("python-index", message, notes=notes, helps=helps))
@@ -247,13 +255,13 @@ def _check_indices(found: Found, arrays: Mapping[str, Any]) -> None:
         raise PolyloomError(error("python-index", message, wrong.span, notes=notes, helps=helps))
 
 
-def _type_of(name: str, value: Any) -> ArrayType | NumberType:
+def _type_of(name: str, value: Any) -> ArrayType | NumberType | TruthType:
     """Return the type of an argument. Errors: ``argument-type``."""
     if isinstance(value, bool | np.bool_):
-        pass
-    elif isinstance(value, int | np.integer):
+        return TruthType(bool(value))
+    if isinstance(value, int | np.integer):
         return NumberType(Weak.INT)
-    elif isinstance(value, np.ndarray) and value.ndim:
+    if isinstance(value, np.ndarray) and value.ndim:
         if (kind := _element(value.dtype)) is not None:
             return ArrayType(kind, value.ndim)
     elif type(value) is float:
@@ -261,7 +269,7 @@ def _type_of(name: str, value: Any) -> ArrayType | NumberType:
     elif isinstance(value, np.floating) and (kind := _element(np.dtype(type(value)))) is not None:
         return NumberType(kind)
     described = f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
-    helps = ["give an array of NumPy of one or more dimensions, an `int` or a `float`"]
+    helps = ["give an array of NumPy of one or more dimensions, an `int`, a `float` or a `bool`"]
     raise PolyloomError(error("argument-type", f"`{name}` is {described}", helps=helps))
 
 

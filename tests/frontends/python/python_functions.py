@@ -464,3 +464,29 @@ def places_of_data(h, v, c, a, k):  # type: ignore[no-untyped-def]
         for t in range(3):
             y[i * t] += i
     return y
+
+
+@case(
+    lambda g: (
+        g.random((6, 2)),
+        g.random((5, 3, 2)),
+        g.integers(-6, 6, 5),
+        np.zeros((5, 3)),
+    )
+)
+def unpacked(s, t, k, o):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i, (a, b) in enumerate(s):
+        x, y = s[i]
+        x, y = y, x
+        total += a * x - b * y * i
+    for i in range(k.shape[0]):
+        row = s[k[i]]
+        k[i] = 0
+        p, q = row
+        o[i, 0], o[i, 1] = t[i, 1]
+        for c in range(2):
+            o[i, 2] += row[c] * p - q
+        first, second, third = t[k[i]]
+        o[i, 1] += first[0] * second[1] - third[0]
+    return total

@@ -201,7 +201,7 @@ def narrower(x, y):  # type: ignore[no-untyped-def]
 def row_of_data(x, y):  # type: ignore[no-untyped-def]
     z = np.zeros((9, 9))
     z[:] = x
-    row = z[int(y[0])]
+    row = z[int(y[0])].T
     row[1] = 1
 
 
@@ -361,7 +361,7 @@ def nothing(x, y):  # type: ignore[no-untyped-def]
         (choice_of_arrays, "python-value", 2, "max(x, y)"),
         (narrower, "python-value", 3, "z[:] += y"),
         (data_asserted, "python-statement", 2, "x[0] > 0"),
-        (row_of_data, "python-nonaffine", 4, "row = z[int(y[0])]"),
+        (row_of_data, "python-nonaffine", 4, "row = z[int(y[0])].T"),
         (broken, "python-statement", 4, "break"),
         (found_early, "python-statement", 4, "return i"),
         (part_or_new, "python-statement", 3, "x"),
@@ -671,3 +671,67 @@ def test_variances_of_too_few_and_products_that_do_not_fit() -> None:
         np.testing.assert_allclose(have, want)
     with pytest.raises(polyloom.PolyloomError, match="python-index"):
         polyloom.jit(product)(x, np.ones(3))
+
+
+def signed(x: Any, negative: Any, both: bool = False) -> Any:
+    if negative and not both:
+        y = -x
+    elif both:
+        return np.stack
+    else:
+        y = x * 2
+    return y.sum() if negative else y + negative
+
+
+@pytest.mark.parametrize("negative", [True, False, np.True_])
+def test_truth_values_are_constants_of_what_is_compiled(negative: Any) -> None:
+    x = np.arange(3.0)
+    compiled = polyloom.jit(signed)
+    for given in (negative, not negative, negative):
+        np.testing.assert_array_equal(compiled(x, given), signed(x, given))
+    assert compiled.run(x, negative, check=True).passed
+    with pytest.raises(polyloom.Unsupported):
+        compiled(x, False, True)
+
+
+def test_a_truth_value_that_is_given_stays_as_it_is() -> None:
+    def turned(x: Any, flag: Any) -> Any:
+        flag = not flag
+        return x[0] if flag else x[1]
+
+    with pytest.raises(polyloom.Unsupported, match="`flag` is True or False, and keeps that"):
+        polyloom.jit(turned)(np.arange(2.0), True)
+
+
+def test_a_step_that_is_a_variable_is_refused_with_ways_out() -> None:
+    def sieve(x: Any, n: Any) -> None:
+        for i in range(2, n):
+            for j in range(2 * i, n, i):
+                x[j] = 0
+
+    def tested(x: Any, n: Any) -> None:
+        for i in range(2, n):
+            for j in range(n):
+                if j >= 2 * i and j % i == 0:
+                    x[j] = 0
+
+    with pytest.raises(polyloom.Unsupported, match="the step `i` of this loop is no number") as refused:
+        polyloom.jit(sieve)(np.ones(9), 9)
+    assert "go over all" in str(refused.value)
+    x, y = np.ones(30), np.ones(30)
+    polyloom.jit(tested)(x, 30)
+    sieve(y, 30)
+    np.testing.assert_array_equal(x, y)
+
+
+def test_what_is_unpacked_has_as_many_elements_as_there_are_names() -> None:
+    def products(s: Any, o: Any) -> None:
+        for i in range(s.shape[0]):
+            x, y = s[i]
+            o[i] = x * y
+
+    compiled, o = polyloom.jit(products), np.zeros(3)
+    compiled(np.full((3, 2), 3.0), o)
+    np.testing.assert_array_equal(o, 9.0)
+    with pytest.raises(polyloom.PolyloomError, match="more or fewer elements than names"):
+        compiled(np.zeros((3, 3)), o)

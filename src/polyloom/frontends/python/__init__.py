@@ -5,7 +5,7 @@ function -> source (its text and tree) -> walk (affine, values) -> read (domains
 
 from __future__ import annotations
 
-from polyloom.frontends.python.read import ArrayType, Found, NumberType, read_python
+from polyloom.frontends.python.read import ArrayType, Found, NumberType, TruthType, read_python
 from polyloom.frontends.python.source import FunctionText, text_of_function
 
-__all__ = ["ArrayType", "Found", "FunctionText", "NumberType", "read_python", "text_of_function"]
+__all__ = ["ArrayType", "Found", "FunctionText", "NumberType", "TruthType", "read_python", "text_of_function"]

@@ -20,7 +20,7 @@ from polyloom.frontends.python.affine import PREFIX, Affine
 from polyloom.frontends.python.early_ends import TooManyEnds, with_one_return
 from polyloom.frontends.python.reading import Access, Outside
 from polyloom.frontends.python.scope import Array
-from polyloom.frontends.python.source import FunctionText
+from polyloom.frontends.python.source import FunctionText, with_truths
 from polyloom.frontends.python.storing import Draft, with_iterators
 from polyloom.frontends.python.subscripts import is_of_data
 from polyloom.frontends.python.values import Kind, Weak, held
@@ -59,6 +59,13 @@ class NumberType:
     kind: Kind
 
 
+@dataclass(frozen=True)
+class TruthType:
+    """An argument that is True or False: a constant of the function for such arguments."""
+
+    value: bool
+
+
 Types = Mapping[str, ArrayType | NumberType]
 
 
@@ -85,12 +92,14 @@ class Found:
     """These indices."""
 
 
-def read_python(text: FunctionText, types: Types) -> Found:
+def read_python(text: FunctionText, given: Mapping[str, ArrayType | NumberType | TruthType]) -> Found:
     """Return a function for arguments of these types as a static control part.
 
     Errors: ``Unsupported`` with ``python-...``, at a place in the file of the function.
     """
     _check_arguments(text)
+    text = with_truths(text, {n: t.value for n, t in given.items() if isinstance(t, TruthType)})
+    types = {n: t for n, t in given.items() if not isinstance(t, TruthType)}
     text, returned = _with_one_return(text)
     kinds: dict[str, Kind] = {}
     for _ in range(_WALKS):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -341,9 +341,13 @@ class Reader(Scope):
 
     def check_fixed(self, form: Slices, node: ast.AST) -> None:
         """Refuse a part of an array whose place is read from data, which gets a name."""
-        if any(subscripts.is_of_data(place.start.text) for place in form.places):
-            help_ = "name the index, and write it where the part is used, `a[k, j]`; or copy the part"
-            self.text.refuse("python-nonaffine", "the place of this part is read from data", node, "", help_)
+        if form.is_of_data:
+            self.refuse_of_data(node)
+
+    def refuse_of_data(self, node: ast.AST) -> NoReturn:
+        """Refuse a part of an array whose place is read from data. Errors: ``python-nonaffine``."""
+        help_ = "name the index, and write it where the part is used, `a[k, j]`; or copy the part"
+        self.text.refuse("python-nonaffine", "the place of this part is read from data", node, "", help_)
 
     def _returned(self, statements: Sequence[ast.stmt], call: ast.AST) -> tuple[Typed, ...]:
         """Return the values of the ``return`` that is reached."""

@@ -268,6 +268,8 @@ class Scope:
     def condition(self, node: ast.expr) -> str | None:
         """Return a condition on iterators and sizes in isl's notation; None where it asks about data."""
         match node:
+            case ast.Constant(value=bool(value)):
+                return "true" if value else "false"
             case ast.BoolOp(op=op, values=parts):
                 texts = [self.condition(part) for part in parts]
                 word = " and " if isinstance(op, ast.And) else " or "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import copy
 import inspect
 import linecache
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from polyloom.diagnostics import PolyloomError, Source, Span, Unsupported, error
@@ -84,3 +85,51 @@ def text_of_function(function: Callable[..., Any]) -> FunctionText:
     names = {**vars(__import__("builtins")), **closed.globals, **closed.nonlocals}
     indent = len(lines[0]) - len(lines[0].lstrip())
     return FunctionText(function.__name__, source, tree, 0 if at_start else start - 1, indent, names)
+
+
+def with_truths(text: FunctionText, truths: Mapping[str, bool]) -> FunctionText:
+    """Return a function with truth values in place of arguments. Errors: ``python-name``."""
+    for node in ast.walk(text.tree):
+        if isinstance(node, ast.Name) and node.id in truths and not isinstance(node.ctx, ast.Load):
+            help_ = "give the other value a name of its own"
+            text.refuse("python-name", f"`{node.id}` is True or False, and keeps that", node, "", help_)
+    return replace(text, tree=_Known(truths).visit(copy.deepcopy(text.tree))) if truths else text
+
+
+class _Known(ast.NodeTransformer):
+    """Puts truth values in place of names, and leaves out the sides of branches that they never take."""
+
+    def __init__(self, truths: Mapping[str, bool]) -> None:
+        self.truths = truths
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Return a name, or the truth value that it is."""
+        known = self.truths.get(node.id)
+        return node if known is None else ast.copy_location(ast.Constant(known), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        """Return an operation, or the truth value that it is."""
+        self.generic_visit(node)
+        known = _truth(node.operand) if isinstance(node.op, ast.Not) else None
+        return node if known is None else ast.copy_location(ast.Constant(not known), node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        """Return a conditional value, or that of its sides which it has."""
+        self.generic_visit(node)
+        known = _truth(node.test)
+        return node if known is None else node.body if known else node.orelse
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        """Return a branch, or that of its sides which is taken."""
+        self.generic_visit(node)
+        known = _truth(node.test)
+        return (
+            node
+            if known is None
+            else (node.body if known else node.orelse) or [ast.copy_location(ast.Pass(), node)]
+        )
+
+
+def _truth(node: ast.expr) -> bool | None:
+    """Return a truth value; None of what is none."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, bool) else None

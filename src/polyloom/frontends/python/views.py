@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from polyloom.frontends.python import affine
 from polyloom.frontends.python.affine import Affine
+from polyloom.frontends.python.subscripts import is_of_data
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class Slices:
     def needs(self) -> tuple[str, ...]:
         """What has to hold wherever it is taken."""
         return tuple(need for place in self.places for need in place.needs)
+
+    @property
+    def is_of_data(self) -> bool:
+        """Whether a place is read from data."""
+        return any(is_of_data(place.start.text) for place in self.places)
 
     @property
     def turned(self) -> Slices:

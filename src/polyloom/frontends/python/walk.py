@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from polyloom.frontends.python import affine, values
 from polyloom.frontends.python.affine import Affine
@@ -128,7 +129,7 @@ class Walk(WholeArrays):
         at: ast.Name | None = None
         if (counted := self._arguments(iterated, enumerate)) is not None:
             match target, counted:
-                case ast.Tuple(elts=[ast.Name() as index, element]), [one]:
+                case ast.Tuple(elts=[ast.Name() as index, ast.Name() | ast.Tuple() as element]), [one]:
                     at, target, iterated = index, element, one
                 case _:
                     return None
@@ -138,7 +139,8 @@ class Walk(WholeArrays):
                 return None
             names, arrays = target.elts, zipped
         found = [form for a in arrays if (form := self.slices(a)) is not None and form.axes]
-        is_known = len(found) == len(arrays) and all(isinstance(name, ast.Name) for name in names)
+        parts = [part for n in names for part in (n.elts if isinstance(n, ast.Tuple) else [n])]
+        is_known = len(found) == len(arrays) and all(isinstance(part, ast.Name) for part in parts)
         return _Elements(at, names, found) if is_known else None
 
     def _arguments(self, node: ast.expr, function: object) -> list[ast.expr] | None:
@@ -185,10 +187,7 @@ class Walk(WholeArrays):
         start, stop = (affine.number(0), found[0]) if len(found) == 1 else found[:2]
         step = found[2].number if len(found) == 3 else 1
         if not step:
-            help_ = "write it as a number, or as a name of the module that is one"
-            self.text.refuse(
-                "python-loop", "the step of a loop is a number other than 0", ends[-1], "", help_
-            )
+            self._refuse_step(ends[-1])
         i = affine.name(iterator)
         low, high = ("<=", "<") if step > 0 else (">=", ">")
         limits = [f"{start.text} {low} {i.text}", f"{i.text} {high} {stop.text}"]
@@ -203,6 +202,20 @@ class Walk(WholeArrays):
         self.counters.pop()
         self.counters[-1] += 1
         self.loops, self.conditions, self.symbols = outer
+
+    def _refuse_step(self, step: ast.expr) -> NoReturn:
+        """Refuse a step that is 0, or no number that is known. Errors: ``python-loop``."""
+        if self.integer(step).number == 0:
+            self.text.refuse(
+                "python-loop", "the step of a loop is 0", step, "Python raises `ValueError` here"
+            )
+        text = ast.unparse(step)
+        message = f"the step `{text}` of this loop is no number that is known when the function is compiled"
+        helps = [
+            "write it as a number, or as a name of the module that is one",
+            f"multiples of `{text}` have no affine form: go over all, and test the data",
+        ]
+        self.text.refuse("python-loop", message, step, "", *helps)
 
     def _whole_iterations(self, node: ast.For) -> list[ast.stmt]:
         """Return a loop's body without ``continue``."""
@@ -328,6 +341,8 @@ class Walk(WholeArrays):
                     self._symbol(name, extent)
             case ast.Tuple(elts=targets), ast.Tuple(elts=parts) if len(targets) == len(parts):
                 self._give_to_all(node, [([t], part) for t, part in zip(targets, parts, strict=True)])
+            case ast.Tuple(elts=targets), _ if (slices := self.slices(value)) is not None and slices.axes:
+                self._give_parts(node, targets, value, slices)
             case ast.Tuple(elts=targets), ast.Call() if self.function_of(value) is not None:
                 self._give_returned(node, targets, value)
             case ast.Name(id=name), ast.Call() if (made := self.new_array(value)) is not None:
@@ -339,7 +354,8 @@ class Walk(WholeArrays):
             case ast.Name(), ast.Name(id=total) if total in self.totals and (extents := self.shape(value)):
                 self.make_of(target.id, extents, value, node)
             case ast.Name(id=name), _ if (slices := self.slices(value)) is not None and slices.axes:
-                self._view(name, slices, node)
+                fixed = self.slices(self.with_fixed_places(node, value)) if slices.is_of_data else slices
+                self._view(name, fixed or slices, node)
             case ast.Name(id=name), _ if extents := self.shape(value):
                 self.make_of(name, extents, value, node)
             case ast.Name(id=name), _ if self.assigned.get(name, 0) == 1 and (whole := self.affine(value)):
@@ -357,6 +373,21 @@ class Walk(WholeArrays):
                 self._symbol(target, name)
             else:
                 self._give(node, target, Typed(name.value, Weak.INT))
+
+    def _give_parts(self, node: ast.stmt, targets: Sequence[ast.expr], value: ast.expr, form: Slices) -> None:
+        """Assign ``x, y = a[i]``: the array has as many elements, or parts, as there are names."""
+        length = form.lengths[0]
+        if length.number not in (None, len(targets)):
+            message = f"`{ast.unparse(value)}` has {length.number} elements for {len(targets)} names"
+            self.text.refuse("python-shape", message, node)
+        self.need([f"{length.text} = {len(targets)}"])
+        numbers = [ast.copy_location(ast.Constant(k), value) for k in range(len(targets))]
+        parts = [ast.copy_location(ast.Subscript(value, k, ast.Load()), value) for k in numbers]
+        if len(form.axes) > 1:
+            for target, part in zip(targets, parts, strict=True):
+                self._assign(node, target, part)
+        else:
+            self._give_to_all(node, [([t], part) for t, part in zip(targets, parts, strict=True)])
 
     def _give_returned(self, node: ast.stmt, targets: Sequence[ast.expr], call: ast.Call) -> None:
         """Assign ``a, b = f(x)``: all that the function returns is kept before."""
@@ -402,7 +433,6 @@ class Walk(WholeArrays):
         if has_meaning or (name in self.arrays and bool(self.loops or self.conditions or self.tests)):
             help_ = "give the part of the array a name of its own"
             self.text.refuse("python-name", f"`{name}` has another meaning here", node, "", help_)
-        self.check_fixed(form, node)
         self.need((*form.needs, *(f"{length.text} >= 0" for length in form.lengths)))
         self.views = {**self.views, name: form}
 

@@ -20,7 +20,7 @@ from polyloom.frontends.python.reductions import Reductions
 from polyloom.frontends.python.scope import Array
 from polyloom.frontends.python.storing import Test
 from polyloom.frontends.python.values import Kind, Typed, Weak, as_kind, held
-from polyloom.frontends.python.views import Slices, whole
+from polyloom.frontends.python.views import Slices, is_new, whole
 from polyloom.ir.expressions import Constant
 from polyloom.ir.types import ElementType
 
@@ -191,6 +191,28 @@ class WholeArrays(Reductions):
                 return tuple(map(self.integer, parts)), kind
             case shape:
                 return (self.integer(shape),), kind
+
+    def with_fixed_places(self, node: ast.stmt, value: ast.expr) -> ast.expr:
+        """Return a part of an array with new variables for the indices that it reads from data.
+
+        ``row = a[k[i]]``      becomes      ``index_1 = k[i]; row = a[index_1]``
+        """
+        if isinstance(value, ast.Name):
+            return value
+        if not isinstance(value, ast.Subscript):
+            self.refuse_of_data(node)
+        inner = self.with_fixed_places(node, value.value)
+        given = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
+        parts = [self._fixed(node, part) for part in given]
+        part = ast.copy_location(ast.Tuple(parts, ast.Load()), value.slice) if len(parts) > 1 else parts[0]
+        return ast.copy_location(ast.Subscript(inner, part, ast.Load()), value)
+
+    def _fixed(self, node: ast.stmt, part: ast.expr) -> ast.expr:
+        if isinstance(part, ast.Slice | ast.Constant) or is_new(part) or self.affine(part) is not None:
+            return part
+        name = self.fresh("index")
+        self.scalar(name, self.value(part), node)
+        return ast.copy_location(ast.Name(name, ast.Load()), part)
 
 
 def _without_subscript(value: ast.expr, subscript: ast.expr, instead: ast.expr | None) -> ast.expr:
