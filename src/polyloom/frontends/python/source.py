@@ -123,11 +123,9 @@ class _Known(ast.NodeTransformer):
         """Return a branch, or that of its sides which is taken."""
         self.generic_visit(node)
         known = _truth(node.test)
-        return (
-            node
-            if known is None
-            else (node.body if known else node.orelse) or [ast.copy_location(ast.Pass(), node)]
-        )
+        if known is None:
+            return node
+        return (node.body if known else node.orelse) or [ast.copy_location(ast.Pass(), node)]
 
 
 def _truth(node: ast.expr) -> bool | None:

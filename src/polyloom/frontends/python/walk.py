@@ -355,7 +355,8 @@ class Walk(WholeArrays):
                 self.make_of(target.id, extents, value, node)
             case ast.Name(id=name), _ if (slices := self.slices(value)) is not None and slices.axes:
                 fixed = self.slices(self.with_fixed_places(node, value)) if slices.is_of_data else slices
-                self._view(name, fixed or slices, node)
+                assert fixed is not None, "fixed indices take the same part"
+                self._view(name, fixed, node)
             case ast.Name(id=name), _ if extents := self.shape(value):
                 self.make_of(name, extents, value, node)
             case ast.Name(id=name), _ if self.assigned.get(name, 0) == 1 and (whole := self.affine(value)):

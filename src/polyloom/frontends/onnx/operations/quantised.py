@@ -102,9 +102,7 @@ def _whole(c: Context, found: Value, blocks: bool) -> Sequence[Value]:
         return only(found)
     shape = c.input(0).shape
     at = axis(c.integer("axis", 1), len(shape))
-    joined = tuple(
-        -(-n // found.shape[at + 1]) * found.shape[at + 1] if k == at else n for k, n in enumerate(shape)
-    )
+    joined = (*shape[:at], found.shape[at] * found.shape[at + 1], *shape[at + 1 :])
     return only(sliced(reshaped(c.b, found, joined), at, 0, 1, shape[at]))
 
 

@@ -246,16 +246,18 @@ def _scatter_reduce(c: Call) -> Sequence[Value]:
     x, index, name = c.input(), c.input("index"), c.text("reduce")
     refuse_if(name not in _NAMED and name != "mean", f"the reduction `{name}`")
     combine, part, at = _NAMED.get(name, Combine.ADD), _part(c, index), c.axis("dim", x.rank)
-    counts = filled(c.b, x.shape, 1, x.type)
-    if not c.flag("include_self", True):
-        x, counts = (
-            elements_updated(c.b, v, at, index, filled(c.b, index.shape, number, x.type), None)
-            for v, number in ((x, neutral(combine, x.type)), (counts, 0))
-        )
-    found = elements_updated(c.b, x, at, index, part, combine)
+
+    def started(v: Value, number: float) -> Value:
+        """Return what is there before, or a number where something comes."""
+        if c.flag("include_self", True):
+            return v
+        return elements_updated(c.b, v, at, index, filled(c.b, index.shape, number, x.type), None)
+
+    found = elements_updated(c.b, started(x, neutral(combine, x.type)), at, index, part, combine)
     if name != "mean":
         return only(found)
-    counts = elements_updated(c.b, counts, at, index, filled(c.b, index.shape, 1, x.type), Combine.ADD)
+    ones = filled(c.b, index.shape, 1, x.type)
+    counts = elements_updated(c.b, started(filled(c.b, x.shape, 1, x.type), 0), at, index, ones, Combine.ADD)
     return only(mapped(c.b, scalar.divide if x.type.is_float else floor_divided, found, counts))
 
 
