@@ -22,7 +22,7 @@ from polyloom.ir.relations import access_relation
 from polyloom.ir.scalar_functions.known_values import Number
 from polyloom.ir.statements import Statement
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_range
-from polyloom.polyhedra.effort import naming
+from polyloom.polyhedra.effort import naming, remembered
 from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.wafer.dataflow.reductions import Results, Written, build_results
 from polyloom.wafer.dataflow.sparsity import initial_value, zeros_may_be_dropped
@@ -91,16 +91,22 @@ class StoreTask:
         keep, and is not kept.
         """
         carried = self.stream.carried.intersect_range(_at(self.stream.receivers, self.stream.index_rank))
-        kept = carried.uncurry().intersect_domain(self.stored.reverse().wrap()).domain_factor_range()
-        others = with_explicit_divs(carried.range().unwrap().subtract(kept))
-        later = isl.Map.lex_lt(kept.range().get_space())
-        behind = others.intersect(kept.lexmin().apply_range(later))
-        ahead = others.intersect(kept.lexmax().apply_range(later.reverse()))
-        return {
-            "before": with_explicit_divs(ahead.subtract(behind)),
-            "between": with_explicit_divs(ahead.intersect(behind)),
-            "after": with_explicit_divs(behind.subtract(ahead)),
-        }
+        return _passing(carried, self.stored)
+
+
+@remembered
+def _passing(carried: isl.Map, stored: isl.Map) -> dict[str, isl.Map]:
+    """``carried``: ``{ x[i] -> [PE[x, y] -> index[k]] }`` at the PEs that the stream comes to."""
+    kept = carried.uncurry().intersect_domain(stored.reverse().wrap()).domain_factor_range()
+    others = with_explicit_divs(carried.range().unwrap().subtract(kept))
+    later = isl.Map.lex_lt(kept.range().get_space())
+    behind = others.intersect(kept.lexmin().apply_range(later))
+    ahead = others.intersect(kept.lexmax().apply_range(later.reverse()))
+    return {
+        "before": with_explicit_divs(ahead.subtract(behind)),
+        "between": with_explicit_divs(ahead.intersect(behind)),
+        "after": with_explicit_divs(behind.subtract(ahead)),
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ class Shape:
         """Return an operand's strides, in its elements."""
         word = as_word(position)
         if word is None:
-            return self.strides.get(position, dense_strides(self.sizes))
+            return self.strides[position] if position in self.strides else dense_strides(self.sizes)
         return tuple(word.words * stride for stride in self.of(word.position))
 
     def rows_without(self, scalars: frozenset[int]) -> Rows:
