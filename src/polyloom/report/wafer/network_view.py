@@ -106,6 +106,8 @@ def _summary(result: NetworkResult) -> Iterator[tuple[str, str]]:
     )
     yield "PEs", f"{result.pes:,} with a program, at work {result.utilisation:.0%} of the time"
     yield "colors", f"{result.program.colors.count} of {machine.colors}"
+    if result.before:
+        yield "host", f"computes {', '.join(f'`{n}`' for n in result.before)} before: no sample reaches it"
     yield "cycles", f"{s.cycles:,} for {result.samples} samples; the first one was complete after {first:,}"
     if result.samples > 1:
         rate = f"{result.samples_per_second:,.0f} samples a second at {machine.clock_ghz} GHz"

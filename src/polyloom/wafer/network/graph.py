@@ -21,6 +21,7 @@ from polyloom.ir.program import Part, Program
 from polyloom.ir.reductions import Combine
 from polyloom.ir.relations import access_relation, element_set, instance_set
 from polyloom.ir.statements import Statement
+from polyloom.wafer.network.constants import divided
 from polyloom.wafer.placement.operands import streamed_inputs
 
 
@@ -62,13 +63,15 @@ class Stream:
 class Network:
     """The stages in order, each after those whose results it reads, and the streams between them.
 
-    ``held``: tensors that are none of the program's, but copies.
+    ``held``: tensors that are none of the program's, but copies. ``before``: what the host computes once, as
+    no sample reaches it: inputs of the program, and results.
     """
 
     program: Program
     stages: tuple[Stage, ...]
     streams: tuple[Stream, ...]
     held: Mapping[str, Buffer] = field(default_factory=dict)
+    before: Program | None = None
 
     def buffer(self, name: str) -> Buffer:
         """Return a tensor by its name."""
@@ -91,14 +94,17 @@ def network_of(program: Program, streamed: Collection[str] | None = None) -> Net
 
     Errors: ``Unsupported`` with ``network-...`` where nothing is left to place.
     """
+    every = tuple(complete_parts(program))
+    program, before = divided(program, every, streamed, _moved(program, every).keys())
     parts = _joined(program, tuple(complete_parts(program)))
     moved = _moved(program, parts)
     kept = [p for p in parts if not any(_statement(program, n).write.buffer in moved for n in p.statements)]
-    stages = _stages(program, kept, moved, streamed)
+    known = () if before is None else before.results
+    stages = _stages(program, kept, moved, streamed, known)
     if not stages:
         helps = ["simulate it as a layer: leave `--one-wafer` out"]
         raise Unsupported(error("network-empty", "no layer computes anything", helps=helps))
-    return Network(program, stages, tuple(_streams(program, stages, moved)))
+    return Network(program, stages, tuple(_streams(program, stages, moved)), before=before)
 
 
 # ---- Elementwise layers
@@ -180,7 +186,9 @@ def _stages(
     parts: Sequence[Part],
     moved: dict[str, tuple[str, isl.Map]],
     streamed: Collection[str] | None,
+    known: Collection[str],
 ) -> tuple[Stage, ...]:
+    """Return a stage for each part. ``known``: tensors that are the same for all samples."""
     stages: list[Stage] = []
     readers = readers_of(program)
     names: set[str] = set()
@@ -192,7 +200,7 @@ def _stages(
         own = replace(layer.program, name=name)
         streams = tuple(n for n in own.inputs if n in passing)
         if streamed is None and not streams:
-            streams = streamed_inputs(own, (), ())
+            streams = tuple(n for n in streamed_inputs(own, (), ()) if n not in known)
             passing |= set(streams)
         if not streams:
             raise Unsupported(_nothing_streams(layer.name))

@@ -100,6 +100,15 @@ class NetworkResult:
         return tuple(found)
 
     @property
+    def before(self) -> tuple[str, ...]:
+        """What the host computes before the first sample: results, and what layers read."""
+        network = self.program.plan.network
+        if network.before is None:
+            return ()
+        wanted = {*network.before.outputs, *network.program.inputs}
+        return tuple(name for name in network.before.results if name in wanted)
+
+    @property
     def streams(self) -> tuple[StreamPart, ...]:
         """The streams."""
         return tuple(
@@ -185,6 +194,7 @@ class NetworkResult:
             "layers": [vars(part) for part in self.stages],
             "exchanges": [vars(part) for part in self.exchanges],
             "streams": [vars(stream) for stream in self.streams],
+            "before": list(self.before),
             "outputs": {n: {"shape": list(a.shape), "dtype": str(a.dtype)} for n, a in self.outputs.items()},
             "events": s.events,
             "check": None if self.check is None else self.check.json(),

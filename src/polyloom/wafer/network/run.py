@@ -20,6 +20,7 @@ from polyloom.wafer.host.transfers import from_wavelet_bits, wavelet_bits
 from polyloom.wafer.machine.instructions import table_text
 from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
+from polyloom.wafer.network.constants import computed_before
 from polyloom.wafer.network.exchange import BUFFER
 from polyloom.wafer.network.exchanges import Carried, Exchange
 from polyloom.wafer.network.floor_plan import FloorPlan
@@ -73,6 +74,8 @@ def simulate_network(
     Raises PolyloomError ``simulation-...`` for everything that the strict simulator refuses.
     """
     plan = network.plan
+    known = computed_before(plan.network.before, inputs)
+    inputs = {**inputs, **known}
     traced = trace_only is not None
     binary = build_program(network.files, table_text(), lines=traced)
     with Fabric(
@@ -101,6 +104,8 @@ def simulate_network(
         if result.error is not None:
             raise PolyloomError(fault_of(result))
         outputs, finished = _collect(fabric, network, samples)
+    for name in () if plan.network.before is None else plan.network.before.outputs:
+        outputs[name] = np.repeat(known[name][np.newaxis], samples, axis=0)
     counts = {part.name: getattr(result, part.name) for part in fields(Counts)}
     return NetworkSimulation(**counts, outputs=outputs, finished=finished, trace=result.trace)
 
@@ -207,16 +212,18 @@ def _declare_sinks(fabric: Fabric, network: NetworkProgram, samples: int) -> Non
 
 def moving_tensors(plan: FloorPlan) -> LairMap:
     """Return what the host sends and takes in each invocation, as the map of a layer says it."""
-    program, state = plan.network.program, plan.network.state
+    program, before, state = plan.network.program, plan.network.before, plan.network.state
+    computed = () if before is None else before.outputs
 
     def same(names: tuple[str, ...]) -> dict[str, isl.Map]:
-        return {n: element_set(program.buffer(n)).identity() for n in names}
+        owner = dict.fromkeys(computed, before or program)
+        return {n: element_set(owner.get(n, program).buffer(n)).identity() for n in names}
 
     return LairMap(
         grid=Grid(plan.width, plan.height),
         placement={},
         inputs=same(plan.network.streamed),
-        outputs=same(tuple(n for n in program.outputs if n not in dict(state).values())),
+        outputs=same((*(n for n in program.outputs if n not in dict(state).values()), *computed)),
         sparse=(),
         state=state,
         trigger={},

@@ -28,6 +28,7 @@ from polyloom.wafer.csl_output.role import MOVES, role_file
 from polyloom.wafer.csl_output.text import STAMPS, TYPES
 from polyloom.wafer.host.manifest import manifest
 from polyloom.wafer.mapping.grid import Grid
+from polyloom.wafer.network.constants import computed_before
 from polyloom.wafer.network.csl_output.lines import StageColors, box, line_parts
 from polyloom.wafer.network.exchange import BUFFER
 from polyloom.wafer.network.exchanges import Carried, Exchange
@@ -79,7 +80,7 @@ def network_files(
     constants = [StageColors(n, c).constant for n, c in network.colors.stages.items() if c]
     layout = layout_file(frame, areas, symbols, streams=streams, constants=constants)
     document, arrays = _document(network, arch, frame), _arrays(network)
-    arrays |= {f"weight {name}": value for name, value in (weights or {}).items()}
+    arrays |= {f"weight {name}": value for name, value in _weights(network, weights or {}).items()}
     return {
         **texts,
         "layout.csl": _only_used(layout, constants),
@@ -88,6 +89,16 @@ def network_files(
         "reference.py": reference_file(plan.network.program),
         **host_files("network_run.py", arch, frame.width, frame.height),
     }
+
+
+def _weights(network: NetworkProgram, weights: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """Return the weights, with what the host computes of them before. Errors: ``csl-network-constant``."""
+    before = network.plan.network.before
+    if before is not None and not set(before.inputs) <= set(weights):
+        message = f"`{before.statements[-1].write.buffer}` is computed before the first sample"
+        helps = ["compute it before, and give its result as an input"]
+        raise Unsupported(error("csl-network-constant", message, helps=helps))
+    return {**weights, **computed_before(before, weights)}
 
 
 def _only_used(layout: str, constants: Sequence[str]) -> str:
