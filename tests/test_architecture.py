@@ -24,7 +24,7 @@ ROOMS = (
     ("__main__",),
     ("cli",),
     ("__init__",),
-    ("jitted", "onnx_backend", "torch_backend"),
+    ("onnx_backend", "torch_backend"),
     ("function",),
     ("targets",),
     ("api",),
@@ -134,10 +134,10 @@ FLOORS = {
     "function": (
         ("kept_graphs", "loading"),
         ("kept", "open_sizes"),
-        ("saved",),
-        ("functions",),
-        ("batches", "pages", "saving"),
-        ("arguments", "container"),
+        ("saved", "saved_jits"),
+        ("functions", "jitted"),
+        ("batches", "jit_documents", "pages", "saving"),
+        ("arguments", "container", "python_sources"),
     ),
     "frontends.lair": (("unused",), ("from_program", "lower"), ("lowering",), ("syntax",)),
 }
@@ -154,7 +154,7 @@ LONGEST_FILE = 700
 
 ISL = (
     *("polyhedra/", "ir/relations.py", "wafer/", "scop/", "frontends/c/", "frontends/python/"),
-    *("jitted.py", "oracle/interpreter.py"),
+    *("function/jitted.py", "function/jit_documents.py", "oracle/interpreter.py"),
 )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from polyloom.api.wafer import CompiledLayer, Explanation, compile_wafer, explain
     from polyloom.diagnostics import PolyloomError, Unsupported
     from polyloom.function import Argument, Function, load
-    from polyloom.jitted import Jitted, jit
+    from polyloom.function.jitted import Jitted, jit
     from polyloom.mdh.compiled import CompiledProgram
     from polyloom.mdh.device.devices import DeviceModel
     from polyloom.mdh.running import RunResult
@@ -41,7 +41,7 @@ _MODULES = {
     "polyloom.api.wafer": "CompiledLayer Explanation compile_wafer explain",
     "polyloom.diagnostics": "PolyloomError Unsupported",
     "polyloom.function": "Argument Function load",
-    "polyloom.jitted": "Jitted jit",
+    "polyloom.function.jitted": "Jitted jit",
     "polyloom.mdh.compiled": "CompiledProgram",
     "polyloom.mdh.device.devices": "DeviceModel",
     "polyloom.mdh.running": "RunResult",

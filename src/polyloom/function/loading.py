@@ -16,9 +16,11 @@ from polyloom.files import noting_reads
 from polyloom.frontends.graph.refusal import OpenShapes
 from polyloom.function.container import is_container
 from polyloom.function.functions import Function
+from polyloom.function.jitted import JIT
 from polyloom.function.kept import Keeper, Place, place_of
 from polyloom.function.open_sizes import OpenFunction, argument_of
 from polyloom.function.saved import SavedFunction, source_of, with_shapes
+from polyloom.function.saved_jits import SavedJitted
 from polyloom.function.saving import arguments_of, opened, variants_of
 from polyloom.function.saving import reading_of as saved_reading
 from polyloom.ir.host import Role
@@ -144,6 +146,10 @@ def _restored(path: pathlib.Path, compiled: Opener, device: str | None, threads:
         raise PolyloomError(error("save-device", f"`{path}` holds code for the processor", helps=helps))
     container = opened(path)
     manifest, native = container.manifest, restored_device(threads)
+    if JIT in manifest:
+        function_of_python: Any = SavedJitted(container, variants_of(container), native, threads)
+        found_jit: Function = function_of_python
+        return found_jit
     values = manifest["values"]
     found = [
         SavedFunction(container, variant, native, lambda program: compiled(program, values), variant.shapes)

@@ -122,6 +122,12 @@ class _Executable(NativeExecutable):
         super().__init__(program, device, _no_kernels, constants)
         self._built, self._objects, self._whole = built, objects, whole
 
+    def known_sizes(self) -> list[dict[str, int]]:
+        """Return the values of parameters for which it was built, here or before it was saved."""
+        found = super().known_sizes()
+        before = [document["sizes"] for document in self._built]
+        return [*(sizes for sizes in before if sizes not in found), *found]
+
     def _made(self, parameters: Mapping[str, int], *, timed: bool) -> Prepared:
         for document in self._built:
             if not timed and document["sizes"] == dict(parameters):

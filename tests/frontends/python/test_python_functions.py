@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -735,3 +738,90 @@ def test_what_is_unpacked_has_as_many_elements_as_there_are_names() -> None:
     np.testing.assert_array_equal(o, 9.0)
     with pytest.raises(polyloom.PolyloomError, match="more or fewer elements than names"):
         compiled(np.zeros((3, 3)), o)
+
+
+FACTOR = 2.5
+
+
+def halved(v):  # type: ignore[no-untyped-def]
+    return v / 2 if v > FACTOR else np.float32(3) * v
+
+
+def shifted(x, index: np.ndarray, n=4, flag=False):  # type: ignore[no-untyped-def,type-arg]
+    """Write what was read."""
+    y = np.zeros(len(x))
+    for i in range(len(x) - 1):
+        y[i] = x[index[i]] * FACTOR + halved(x[i + 1]) + n
+        if flag:
+            y[i] = np.sqrt(y[i])
+    return y
+
+
+@pytest.fixture(scope="module")
+def saved_function(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    function, folder = polyloom.jit(shifted), tmp_path_factory.mktemp("saved")
+    with pytest.raises(polyloom.PolyloomError, match="save-sizes"):
+        function.save(folder / "shifted.loom")
+    function(np.arange(6.0), INDEX)
+    function(np.arange(6, dtype=np.float32), INDEX, 3, True)
+    function.save(folder / "shifted.loom")
+    function.save(folder / "bare.loom", source=False)
+    return folder
+
+
+INDEX = np.array([1, 2, -1, 0, 4, 3])
+
+
+def test_a_saved_function_runs_without_a_compiler(saved_function: Path) -> None:
+    program = """
+import numpy, polyloom, sys
+from polyloom.mdh.native import build
+build._run = None
+index = numpy.array([1, 2, -1, 0, 4, 3])
+for name in ("shifted", "bare"):
+    f = polyloom.load(f"{sys.argv[1]}/{name}.loom")
+    print(f(numpy.arange(6.0), index), f(numpy.arange(6, dtype=numpy.float32), index, 3, flag=True))
+    assert "python" not in vars(f) and f.__doc__ == "Write what was read."
+"""
+    command = [sys.executable, "-c", program, str(saved_function)]
+    environment = {"PATH": "", "XDG_CACHE_HOME": str(saved_function), "HOME": str(saved_function)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    wanted = shifted(np.arange(6.0), INDEX), shifted(np.arange(6, dtype=np.float32), INDEX, 3, True)
+    line = " ".join(map(str, wanted))
+    assert done.stdout.splitlines() == [line, line], done.stderr
+
+
+def test_a_saved_function_is_read_for_other_sizes(saved_function: Path, tmp_path: Path) -> None:
+    f: Any = polyloom.load(saved_function / "shifted.loom")
+    shorter = np.arange(5.0), np.array([-1, 0, 1, 2, 3])
+    np.testing.assert_array_equal(f(*shorter), shifted(*shorter))
+    assert f.run(np.arange(6.0), INDEX, check=True).passed and f.run(*shorter, check=True).passed
+    assert "i reduction(max)" in str(f.explain(*shorter))
+    f.save(tmp_path / "again.loom")
+    again: Any = polyloom.load(tmp_path / "again.loom")
+    np.testing.assert_array_equal(again(*shorter), shifted(*shorter))
+    assert "_text" not in vars(again)
+    for function in (f, again):
+        with pytest.raises(polyloom.PolyloomError, match="python-index") as fault:
+            function(np.arange(6.0), INDEX + 5)
+        assert "x[index[i]] * FACTOR" in str(fault.value)
+        with pytest.raises(polyloom.PolyloomError, match="argument-count"):
+            function(np.arange(6.0))
+
+
+def test_a_saved_function_without_its_text_says_so(saved_function: Path, tmp_path: Path) -> None:
+    f: Any = polyloom.load(saved_function / "bare.loom")
+    with pytest.raises(polyloom.PolyloomError, match="saved-source"):
+        f(np.arange(5.0), INDEX[:5])
+    with pytest.raises(polyloom.PolyloomError, match="saved-source"):
+        f.run(np.arange(6.0), INDEX, check=True)
+
+
+@pytest.mark.parametrize("name", ["gemm", "named_arguments"])
+def test_a_saved_function_is_checked_as_it_was(name: str, tmp_path: Path) -> None:
+    function, arguments = FUNCTIONS[name]
+    given = arguments(np.random.default_rng(1))
+    jitted = polyloom.jit(function)
+    jitted(*copied(given))
+    jitted.save(tmp_path / "f.loom")
+    assert polyloom.load(tmp_path / "f.loom").run(*given, check=True).passed

@@ -5,7 +5,16 @@ function -> source (its text and tree) -> walk (affine, values) -> read (domains
 
 from __future__ import annotations
 
-from polyloom.frontends.python.read import ArrayType, Found, NumberType, TruthType, read_python
+from polyloom.frontends.python.read import ArrayType, Calls, Found, NumberType, TruthType, read_python
 from polyloom.frontends.python.source import FunctionText, text_of_function
 
-__all__ = ["ArrayType", "Found", "FunctionText", "NumberType", "TruthType", "read_python", "text_of_function"]
+__all__ = [
+    "ArrayType",
+    "Calls",
+    "Found",
+    "FunctionText",
+    "NumberType",
+    "TruthType",
+    "read_python",
+    "text_of_function",
+]

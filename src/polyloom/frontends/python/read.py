@@ -14,11 +14,11 @@ from typing import TypeVar
 
 import islpy as isl
 
-from polyloom.diagnostics import Unsupported, error
+from polyloom.diagnostics import Span, Unsupported, error
 from polyloom.frontends.python import affine
 from polyloom.frontends.python.affine import PREFIX, Affine
 from polyloom.frontends.python.early_ends import TooManyEnds, with_one_return
-from polyloom.frontends.python.reading import Access, Outside
+from polyloom.frontends.python.reading import Access
 from polyloom.frontends.python.scope import Array
 from polyloom.frontends.python.source import FunctionText, with_truths
 from polyloom.frontends.python.storing import Draft, with_iterators
@@ -70,16 +70,14 @@ Types = Mapping[str, ArrayType | NumberType]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What a function is: ``results``: names of what it returns; ``made``: arrays that it makes."""
+class Calls:
+    """What calls of a function need to know: ``results``: names of what it returns."""
 
-    scop: Scop
     results: tuple[str, ...]
     shapes: Mapping[str, tuple[str, ...]]
     """The parameters that are the extents of each array that is given."""
-    made: tuple[str, ...]
-    kinds: Mapping[str, Kind]
-    """Of variables that hold numbers."""
+    weak: frozenset[str]
+    """Variables that hold numbers of Python."""
     truths: frozenset[str]
     """Names of arrays and variables of truth values, which are held as bytes."""
     valid: isl.Set
@@ -88,8 +86,16 @@ class Found:
     """Whether slices of the same length, or an ``assert``, limit these."""
     flag: str
     """The variable that holds the number of an index that was outside, from 1; empty where none may be."""
-    asked: tuple[Outside, ...]
-    """These indices."""
+    asked: tuple[tuple[str, Span | None], ...]
+    """The arrays of these indices, and where they stand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a function is."""
+
+    scop: Scop
+    calls: Calls
 
 
 def read_python(text: FunctionText, given: Mapping[str, ArrayType | NumberType | TruthType]) -> Found:
@@ -182,7 +188,6 @@ def _found(text: FunctionText, types: Types, walk: Walk) -> Found:
         for n, a in walk.arrays.items()
         if n in used
     )
-    made = tuple(n for n, a in walk.arrays.items() if a.own and a.extents and n in used)
     context = _context(names, walk)
     valid = _in_bounds(walk.arrays, drafts, statements, context)
     scop = Scop(
@@ -201,18 +206,17 @@ def _found(text: FunctionText, types: Types, walk: Walk) -> Found:
         for name, given in types.items()
         if isinstance(given, ArrayType)
     }
-    return Found(
-        scop=scop,
+    calls = Calls(
         results=tuple(walk.results),
         shapes=shapes,
-        made=made,
-        kinds=walk.kinds,
+        weak=frozenset(name for name, kind in walk.kinds.items() if isinstance(kind, Weak)),
         truths=frozenset(n for n, a in walk.arrays.items() if a.type is ElementType.BOOL and n in used),
         valid=valid,
         assumed=bool(walk.assumed),
         flag=walk.flag,
-        asked=tuple(walk.asked),
+        asked=tuple((outside.array, outside.span) for outside in walk.asked),
     )
+    return Found(scop, calls)
 
 
 def _start(text: FunctionText, walk: Walk) -> list[Draft]:

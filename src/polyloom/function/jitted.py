@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
+import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -21,11 +23,24 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.api.loops import LoopExplanation
+from polyloom.api.reading import Path
 from polyloom.device_pipeline import open_program
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.frontends.python import ArrayType, Found, NumberType, TruthType, read_python, text_of_function
+from polyloom.frontends.python import (
+    ArrayType,
+    Calls,
+    Found,
+    NumberType,
+    TruthType,
+    read_python,
+    text_of_function,
+)
 from polyloom.frontends.python.values import Weak
 from polyloom.function.arguments import taken
+from polyloom.function.container import write_container
+from polyloom.function.jit_documents import Types, calls_document, types_document
+from polyloom.function.python_sources import Document, function_document, signature_document
+from polyloom.function.saving import TEXT, Saved, contents, variant_of
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.references import Expected
 from polyloom.mdh.compiled import CompiledProgram
@@ -34,10 +49,12 @@ from polyloom.mdh.native.repeated import Again
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.polyhedra.effort import limited
 from polyloom.scop.transform import ReductionMode, Transformation, host_program
-from polyloom.sources import LoadedHost
+from polyloom.sources import LoadedHost, Reading
 
 NDArray = npt.NDArray[Any]
-Types = tuple[tuple[str, ArrayType | NumberType | TruthType], ...]
+
+JIT = "jit"
+"""The part of a saved function's manifest that only functions of Python have."""
 
 
 @overload
@@ -72,12 +89,15 @@ def jit(
 
 
 @dataclass(eq=False)
-class _Kind:
-    """A function for arguments of certain types."""
+class Kind:
+    """A function for arguments of certain types.
 
-    found: Found
-    transformation: Transformation
+    ``whole``: its program with all that is known of it, for checks; ``valid``: sizes that were checked.
+    """
+
+    calls: Calls
     compiled: CompiledProgram
+    whole: Callable[[], CompiledProgram]
     valid: set[tuple[int, ...]] = field(default_factory=set)
 
 
@@ -87,6 +107,8 @@ class Jitted:
     Arrays that it assigns to are changed in place. Sizes and other integers may be others in each call.
     """
 
+    __name__: str
+
     def __init__(
         self, function: Callable[..., Any], fp: str, device: str | None, threads: int | None
     ) -> None:
@@ -94,12 +116,12 @@ class Jitted:
         self._fp, self._device, self._threads = fp, device, threads
         self._signature = inspect.signature(function)
         self._text = text_of_function(function)
-        self._kinds: dict[Types, _Kind] = {}
+        self._kinds: dict[Types, Kind] = {}
         self._again: Again | None = None
         functools.update_wrapper(self, function)
 
     def __repr__(self) -> str:
-        return f"<jit of {self.__name__}{self._signature}, {len(self._kinds)} kinds of arguments compiled>"  # type: ignore[attr-defined]
+        return f"<jit of {self.__name__}{self._signature}, {len(self._kinds)} kinds of arguments compiled>"
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run once.
@@ -119,17 +141,18 @@ class Jitted:
         given = taken(bound)
         kind = self._kind(given.arrays)
         arrays, done = kind.compiled.done((), self._inputs(kind, given.arrays))
-        _check_indices(kind.found, arrays)
-        results = [self._result(kind, name, arrays, given.arrays) for name in kind.found.results]
-        found, is_same = kind.found, not given.foreign and self._is_plain(results)
-        if done is not None and is_same and not found.truths and not found.flag:
+        calls = kind.calls
+        _check_indices(calls, arrays)
+        results = [_result(calls, name, arrays, given.arrays) for name in calls.results]
+        is_same = not given.foreign and self._is_plain(results)
+        if done is not None and is_same and not calls.truths and not calls.flag:
             known = {n: bound[n] for n in self._signature.bind(*arguments, **named).arguments}
             inside = kind.compiled.signature.names
             places = {name: (name if name in inside else None, value) for name, value in known.items()}
-            self._again = done.again(places, tuple(bound), kind.found.results)
+            self._again = done.again(places, tuple(bound), calls.results)
         return tuple(
-            bound[n] if n in kind.found.shapes else r
-            for n, r in zip(kind.found.results, given.given_back(results), strict=True)
+            bound[n] if n in calls.shapes else r
+            for n, r in zip(calls.results, given.given_back(results), strict=True)
         )
 
     def _is_plain(self, results: Sequence[Any]) -> bool:
@@ -146,34 +169,74 @@ class Jitted:
         """
         given = taken(self._bound(arguments, named)).arrays
         kind = self._kind(given)
-        result = run_program(kind.compiled, self._inputs(kind, given), check=check)
-        _check_indices(kind.found, result.outputs)
+        program = kind.whole() if check else kind.compiled
+        result = run_program(program, self._inputs(kind, given), check=check)
+        _check_indices(kind.calls, result.outputs)
         return result
 
     def explain(self, *arguments: Any, **named: Any) -> LoopExplanation:
         """Say what each loop becomes for arguments of these types, and why; print the result."""
-        kind = self._kind(taken(self._bound(arguments, named)).arrays)
-        return LoopExplanation(((kind.found.scop, kind.transformation),))
+        found, transformation = self._read(_types_of(taken(self._bound(arguments, named)).arrays))
+        return LoopExplanation(((found.scop, transformation),))
+
+    def save(self, path: Path, *, source: bool = True) -> None:
+        """Write it as one file with the code that was built; ``polyloom.load(path)`` takes it back.
+
+        It is built for the types and sizes of earlier calls. Loaded, it runs for these without a compiler.
+        ``source``: whether its text goes in as well, for other types and sizes, ``explain`` and checks; left
+        out where a name in it means neither a number nor a module, a function with a text, or one of NumPy.
+        Defaults of arguments are kept that are numbers.
+
+        Errors: ``save-sizes`` before the first call, ``save-device``, ``file-unwritable``.
+        """
+        called = {types: kind for types, kind in self._kinds.items() if kind.valid}
+        if not called:
+            helps = [f"call it once: `{self.__name__}(...)`"]
+            message = "no types of arguments are known for which it is to be built"
+            raise PolyloomError(error("save-sizes", message, helps=helps))
+        text = self._document() if source else None
+        variants = [variant_of(kind.compiled, (), None, {}, {}) for kind in called.values()]
+        saved = Saved(self.__name__, None, Reading(), {}, variants)
+        manifest, members = contents(saved, (TEXT, self.__name__, json.dumps(text).encode()))
+        kinds = [
+            {
+                "types": types_document(types),
+                "calls": calls_document(kind.calls, text),
+                "sizes": sorted(kind.valid),
+            }
+            for types, kind in called.items()
+        ]
+        signature = signature_document(self._signature)
+        about = {"fp": self._fp, "doc": self.__doc__, "signature": signature, "kinds": kinds}
+        write_container(pathlib.Path(path), {**manifest, JIT: about}, members)
+
+    def _document(self) -> Document | None:
+        """Return its text as a file keeps it; None where it has none that can be kept."""
+        return function_document(self.python)
 
     def _bound(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         try:
             bound = self._signature.bind(*arguments, **named)
         except TypeError as fault:
-            helps = [f"`{self._text.name}{self._signature}`"]
+            helps = [f"`{self.__name__}{self._signature}`"]
             raise PolyloomError(error("argument-count", str(fault), helps=helps)) from fault
         bound.apply_defaults()
         return dict(bound.arguments)
 
-    def _kind(self, given: Mapping[str, Any]) -> _Kind:
-        types: Types = tuple((name, _type_of(name, value)) for name, value in given.items())
+    def _kind(self, given: Mapping[str, Any]) -> Kind:
+        types = _types_of(given)
         if types not in self._kinds:
             self._kinds[types] = self._made(types)
         return self._kinds[types]
 
     @limited("the loops of the function")
-    def _made(self, types: Types) -> _Kind:
+    def _read(self, types: Types) -> tuple[Found, Transformation]:
         found = read_python(self._text, dict(types))
-        transformation = host_program(found.scop, ReductionMode.DETECT, strict=self._fp == "strict")
+        return found, host_program(found.scop, ReductionMode.DETECT, strict=self._fp == "strict")
+
+    @limited("the loops of the function")
+    def _made(self, types: Types) -> Kind:
+        found, transformation = self._read(types)
         remarks = (*found.scop.remarks, *transformation.remarks)
         truths = {name: kind.value for name, kind in types if isinstance(kind, TruthType)}
         known = {name: truths.get(name, 0) for name, _ in types}
@@ -183,7 +246,7 @@ class Jitted:
 
         loaded = LoadedHost(transformation.program, found.scop, remarks, reference)
         compiled = open_program(loaded, choose(self._device, threads=self._threads))
-        return _Kind(found, transformation, compiled)
+        return Kind(found.calls, compiled, lambda: compiled)
 
     def _expected(
         self,
@@ -193,36 +256,37 @@ class Jitted:
         arrays: Mapping[str, NDArray],
     ) -> Expected:
         """Run the Python function itself on copies; ``known``: its arguments that no run has."""
-        copies = {name: _as_truths(np.array(a), name in found.truths) for name, a in arrays.items()}
-        values = {**{n: a if n in found.shapes else a[()] for n, a in copies.items()}, **parameters}
+        calls = found.calls
+        copies = {name: _as_truths(np.array(a), name in calls.truths) for name, a in arrays.items()}
+        values = {**{n: a if n in calls.shapes else a[()] for n, a in copies.items()}, **parameters}
         try:
             result = self.python(*(values.get(name, value) for name, value in known.items()))
         except Exception as fault:
             message = f"the Python function raises `{type(fault).__name__}`: {fault}"
             raise PolyloomError(error("python-raises", message)) from fault
-        left = dict(zip(found.results, result if isinstance(result, tuple) else (result,), strict=False))
+        left = dict(zip(calls.results, result if isinstance(result, tuple) else (result,), strict=False))
         written = {s.target.array for s in found.scop.statements}
         found_arrays = {name: np.asarray(value) for name, value in left.items()}
         found_arrays |= {name: copies[name] for name in written if name in copies and name not in left}
-        found_arrays |= {found.flag: np.zeros((), np.int64)} if found.flag else {}
+        found_arrays |= {calls.flag: np.zeros((), np.int64)} if calls.flag else {}
         types = {a.name: a.type.dtype for a in found.scop.arrays}
         return Expected({n: a.astype(types[n]) for n, a in found_arrays.items()}, "the Python function", True)
 
-    def _inputs(self, kind: _Kind, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _inputs(self, kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments by the names of the program. Errors: ``python-index``."""
-        found, program = kind.found, kind.compiled.program
+        calls, program = kind.calls, kind.compiled.program
         sizes = {
             n: int(v) for n, v in given.items() if isinstance(v, int | np.integer) and type(v) is not bool
         }
-        for name, names in found.shapes.items():
+        for name, names in calls.shapes.items():
             sizes |= dict(zip(names, given[name].shape, strict=True))
         known = tuple(sizes.values())
         if known not in kind.valid:
-            if not _holds(found.valid, sizes):
+            if not _holds(calls.valid, sizes):
                 said = ", ".join(f"{name} = {value}" for name, value in sizes.items())
                 notes = [f"{said}; NAME_0 is the first extent of NAME"]
                 message = f"an index of `{program.name}` is outside its array with these sizes"
-                if found.assumed:
+                if calls.assumed:
                     message += ", slices differ in length or end before 0, an `assert` fails"
                     message += ", what is unpacked has more or fewer elements than names"
                     message += ", or there is no largest element"
@@ -231,28 +295,32 @@ class Jitted:
             kind.valid.add(known)
         numbers = {p.name: sizes[p.name] for p in program.parameters}
         buffers = {b.name for b in program.buffers}
-        held = {n: v.view(np.uint8) if n in found.truths else v for n, v in given.items() if n in buffers}
+        held = {n: v.view(np.uint8) if n in calls.truths else v for n, v in given.items() if n in buffers}
         return {**numbers, **held}
 
-    def _result(self, kind: _Kind, name: str, arrays: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
-        found = arrays.get(name, given.get(name))
-        if isinstance(found, np.ndarray):
-            found = _as_truths(found, name in kind.found.truths)
-        if isinstance(found, np.ndarray) and not found.shape:
-            weak = isinstance(kind.found.kinds.get(name), Weak)
-            return found.item() if weak else found[()]
-        return found
+
+def _result(calls: Calls, name: str, arrays: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+    found = arrays.get(name, given.get(name))
+    if isinstance(found, np.ndarray):
+        found = _as_truths(found, name in calls.truths)
+    if isinstance(found, np.ndarray) and not found.shape:
+        return found.item() if name in calls.weak else found[()]
+    return found
 
 
-def _check_indices(found: Found, arrays: Mapping[str, Any]) -> None:
+def _check_indices(calls: Calls, arrays: Mapping[str, Any]) -> None:
     """Refuse what a run left where an index that it read from data was outside. Errors: ``python-index``."""
-    number = int(arrays[found.flag]) if found.flag else 0
+    number = int(arrays[calls.flag]) if calls.flag else 0
     if number:
-        wrong = found.asked[number - 1]
-        message = f"an index of `{wrong.array}` is outside the array"
+        array, span = calls.asked[number - 1]
+        message = f"an index of `{array}` is outside the array"
         helps = ["indices that are read from data run from less the extent to the extent less 1"]
         notes = ["arrays that the function writes may hold anything now"]
-        raise PolyloomError(error("python-index", message, wrong.span, notes=notes, helps=helps))
+        raise PolyloomError(error("python-index", message, span, notes=notes, helps=helps))
+
+
+def _types_of(given: Mapping[str, Any]) -> Types:
+    return tuple((name, _type_of(name, value)) for name, value in given.items())
 
 
 def _type_of(name: str, value: Any) -> ArrayType | NumberType | TruthType:
