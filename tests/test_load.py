@@ -222,6 +222,31 @@ def test_wrong_arguments() -> None:
         assert [d.code for d in caught.value.diagnostics] == [code]
 
 
+def test_arguments_that_are_none() -> None:
+    f = polyloom.load(LAYER, N=6)
+    for given in ((X, None), (None, X)):
+        with pytest.raises(polyloom.PolyloomError, match=r"the input `[xw]` is None"):
+            f(*given)
+    np.testing.assert_array_equal(f(X, None, X), X * X)
+    with pytest.raises(polyloom.PolyloomError, match="3 arguments for 2"):
+        f(X, X, X, None)
+
+
+def test_an_input_without_influence_is_named() -> None:
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    ends = [helper.make_tensor_value_info(n, 1, shape) for n, shape in (("x", [0, 3]), ("z", [2, 3]))]
+    node, out = (
+        helper.make_node("Concat", ["x", "z"], ["y"], axis=0),
+        helper.make_tensor_value_info("y", 1, None),
+    )
+    model = helper.make_model(helper.make_graph([node], "g", ends, [out]))
+    f, z = polyloom.load(model), np.ones((2, 3), np.float32)
+    np.testing.assert_array_equal(f(z), z)
+    with pytest.raises(polyloom.PolyloomError, match="no result depends on `x`"):
+        f(np.ones((0, 3), np.float32), z)
+
+
 def test_paths_where_programs_are_meant() -> None:
     lair, placed = EXAMPLES / "conv1d.lair", EXAMPLES / "conv1d.map"
     result = polyloom.simulate(lair, placed, check=True)

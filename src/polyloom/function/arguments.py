@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,9 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.graph.imported import as_bfloat16
 from polyloom.frontends.graph.model import BFLOAT16
 from polyloom.mdh.runtime.exchange import as_numpy, is_foreign, like
+
+UNUSED = "unused"
+"""The type of an argument of C that the function does not use."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,24 @@ class Argument:
 
 
 def named(
-    names: Sequence[str], arrays: Sequence[Any], given: Mapping[str, Any], whose: object
+    names: Sequence[str],
+    arrays: Sequence[Any],
+    given: Mapping[str, Any],
+    whose: object,
+    unused: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Return arguments by name; errors show ``whose``. Errors: ``argument-count``, ``argument-twice``."""
+    """Return arguments by name; errors show ``whose``, and what is ``unused``.
+
+    Errors: ``argument-count``, ``argument-twice``.
+    """
+    if len(arrays) > len(names):  # a program of PyTorch has no input where its example was None
+        arrays = [array for array in arrays if array is not None]
     if len(arrays) > len(names):
         message = f"{len(arrays)} arguments for {len(names)}"
-        raise PolyloomError(error("argument-count", message, helps=[f"`{whose!r}`"]))
+        notes = (
+            [f"no result depends on {', '.join(f'`{name}`' for name in sorted(unused))}"] if unused else []
+        )
+        raise PolyloomError(error("argument-count", message, notes=notes, helps=[f"`{whose!r}`"]))
     found = dict(zip(names, arrays, strict=False))
     twice = [name for name in given if name in found]
     if twice:

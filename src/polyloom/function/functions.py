@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from polyloom.api.reading import MACHINE, Path
 from polyloom.device_pipeline import open_split, signature_of
-from polyloom.diagnostics import Diagnostic
+from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.frontends.graph.imported import Ends, Imported
-from polyloom.function.arguments import Argument, Taken, named, taken
+from polyloom.function.arguments import UNUSED, Argument, Taken, named, taken
 from polyloom.function.batches import in_batches
 from polyloom.function.pages import Times, function_page
 from polyloom.function.saving import Saved, save, variant_of
@@ -450,7 +450,7 @@ class Function:
         program = self._signature.program
         types = {p.name: Argument(p.name, p.type.value, ()) for p in program.parameters}
         types |= {b.name: self._argument(b) for b in program.buffers}
-        return {name: types.get(name, Argument(name, "unused", ())) for name in names}
+        return {name: types.get(name, Argument(name, UNUSED, ())) for name in names}
 
     def _argument(self, buffer: Buffer) -> Argument:
         shape = [
@@ -460,8 +460,14 @@ class Function:
         return Argument(buffer.name, buffer.type.value, tuple(shape))
 
     def _given(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments by name. Errors: ``argument-count``, ``argument-twice``."""
-        return named(list(self.inputs), arrays, given, self)
+        """Return arguments by name. Errors: ``argument-count``, ``argument-twice``, ``input-missing``."""
+        ends = self._ends
+        found = named(list(self.inputs), arrays, given, self, () if ends is None else ends.unused)
+        for name, value in found.items():
+            if value is None and name in self.inputs and self.inputs[name].type != UNUSED:
+                helps = [f"give an array {self.inputs[name]!r}"]
+                raise PolyloomError(error("input-missing", f"the input `{name}` is None", helps=helps))
+        return found
 
     def _array(self, name: str, value: Any) -> NDArray:
         """Return an array; lists and numbers get the type that is wanted."""

@@ -198,3 +198,24 @@ def test_other_uses_are_refused_by_name() -> None:
     nodes = [helper.make_node("Cast", ["w"], ["f"], to=1), helper.make_node("Add", ["x", "f"], ["y"])]
     with pytest.raises(polyloom.Unsupported, match="it has 2 bytes, its elements have 6"):
         polyloom.load(model(nodes, [short], [3]))
+
+
+@pytest.mark.parametrize("name", ["w widened", "w widened'"])
+def test_a_tensor_of_the_file_may_have_the_name_of_a_wide_one(name: str) -> None:
+    w = helper.make_tensor("w", 22, [3], [1, -2, 3])
+    nodes = [
+        helper.make_node("Identity", ["x"], [name]),
+        helper.make_node("DequantizeLinear", ["w", "s"], ["d"]),
+        helper.make_node("Add", ["d", name], ["y"]),
+    ]
+    given = model(nodes, [w, numpy_helper.from_array(np.float32(0.5), "s")], [3])
+    x = np.array([1, 2, 4], np.float32)
+    np.testing.assert_array_equal(polyloom.load(given)(x), expected(given, x))
+
+
+@pytest.mark.parametrize("op", ["QuantizeNarrow", "CastNarrow", "Bfloat16"])
+def test_our_own_operations_are_none_of_a_file(op: str) -> None:
+    given = model([helper.make_node(op, ["x"], ["y"], domain="polyloom")], [], [3])
+    given.opset_import.append(helper.make_opsetid("polyloom", 1))
+    with pytest.raises(polyloom.Unsupported, match=f"polyloom of the file.{op}.: no such operation"):
+        polyloom.load(given)

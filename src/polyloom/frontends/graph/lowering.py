@@ -395,7 +395,7 @@ def _moved(value: Anything, old: str, new: str) -> Anything:
 def _copied(builder: Builder, name: str, value: Value) -> Value:
     """Copy what is an input, a constant or a view into an output of its own."""
     if value.size == 0:
-        raise Refused("it has no elements")
+        raise Refused("it has no elements: there is nothing to compute, give sizes above 0")
     builder.layer, builder.result = f"output_{name}", name
     copied = builder.moved(value)
     tensor = builder.rename_tensor(copied.tensor, name)

@@ -119,24 +119,31 @@ def widened(
     unreadable: dict[str, str],
     kept: Collection[str],
     meaning: Callable[[Node, Mapping[str, str]], OnWide | None],
+    named: Callable[[str], str] = widened_name,
 ) -> tuple[Node, ...]:
     """Return nodes with those that move, convert or make narrow tensors on wide values.
 
     ``formats``: of the narrow constants, by name. All narrow tensors become ``unreadable`` to other nodes.
     ``kept``: names whose tensors must be as in the file: a graph's results. ``meaning``: what a node is that
-    may be read so, given the formats known so far.
+    may be read so, given the formats known so far. ``named``: what wide tensors are called.
     """
     known = dict(formats)
-    found = [_on_wide(node, known, kept, meaning(node, known)) for node in nodes]
+    found = [_on_wide(node, known, kept, meaning(node, known), named) for node in nodes]
     unreadable.update((name, f"its elements are of type {form}") for name, form in known.items())
     return tuple(found)
 
 
-def _on_wide(node: Node, known: dict[str, str], kept: Collection[str], how: OnWide | None) -> Node:
+def _on_wide(
+    node: Node,
+    known: dict[str, str],
+    kept: Collection[str],
+    how: OnWide | None,
+    named: Callable[[str], str],
+) -> Node:
     if how is None or (how.results and any(name in kept for name in node.outputs)):
         return node
-    read = replace(how.node, inputs=tuple(widened_name(n) if n in known else n for n in node.inputs))
+    read = replace(how.node, inputs=tuple(named(n) if n in known else n for n in node.inputs))
     if not how.results:
         return read
     known.update((name, how.results) for name in node.outputs if name)
-    return replace(read, outputs=tuple(widened_name(n) if n else n for n in node.outputs))
+    return replace(read, outputs=tuple(named(n) if n else n for n in node.outputs))

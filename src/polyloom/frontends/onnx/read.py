@@ -14,7 +14,7 @@ from polyloom.frontends.graph.consistency import check_names
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node, widened, widened_name
 from polyloom.frontends.graph.refusal import Refusal, unsupported
 from polyloom.frontends.onnx import bfloat16
-from polyloom.frontends.onnx.narrow import NAMES, Narrow, Unusable, on_wide
+from polyloom.frontends.onnx.narrow import DOMAIN, NAMES, Narrow, Unusable, on_wide
 from polyloom.frontends.onnx.tensors import TYPES, Place, Unreadable, array_of, narrow_of, type_name
 from polyloom.frontends.protobuf.onnx_schema import onnx_messages
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
@@ -53,8 +53,8 @@ def graph_of_bytes(data: bytes, what: str, place: Place) -> Graph:
         helps = ["convert it: `onnx.version_converter.convert_version(model, 13)`"]
         message = f"{what} is of opset {default}; Polyloom reads {OLDEST} and later"
         raise Unsupported(error("model-opset", message, helps=helps))
-    functions = {(text(f.domain), text(f.name), text(f.overload)): f for f in model.functions}
-    reader = _Reader(place, functions)
+    functions = {(_domain(f.domain), text(f.name), text(f.overload)): f for f in model.functions}
+    reader = _Reader(place, functions, _free_ending(data))
     graph = reader.graph(model.graph, opsets, {})
     inputs = {t.name for t in graph.inputs if t.other_type == bfloat16.NAME}
     return bfloat16.rounded(graph, inputs | reader.bfloats)
@@ -71,13 +71,22 @@ def _opsets(entries: Any) -> dict[str, int]:
 
 def _domain(name: bytes) -> str:
     found = text(name)
-    return "" if found == "ai.onnx" else found
+    return "" if found == "ai.onnx" else f"{found} of the file" if found == DOMAIN else found
+
+
+def _free_ending(data: bytes) -> str:
+    """Return an ending of the names of wide tensors that no name in the file has."""
+    ending = widened_name("")
+    while ending.encode() in data:
+        ending += "'"
+    return ending
 
 
 @dataclass
 class _Reader:
     place: Place
     functions: Mapping[tuple[str, str, str], Any]
+    ending: str
     count: int = 0
     calls: int = 0
     prefixes: set[str] = field(default_factory=set)
@@ -97,7 +106,7 @@ class _Reader:
             unreadable[text(sparse.values.name)] = "a sparse constant"
         read = [*self._without_constants(self.nodes(graph.node, opsets, given), constants, formats)]
         results = {text(o.name) for o in graph.output}
-        nodes = widened(read, formats, unreadable, results, on_wide)
+        nodes = widened(read, formats, unreadable, results, on_wide, self.wide_name)
         held = {*constants, *unreadable}
         stated = tuple(map(_tensor, graph.input))
         inputs = tuple(t for t in stated if t.name not in held)
@@ -106,6 +115,10 @@ class _Reader:
         found = Graph(text(graph.name), nodes, inputs, outputs, constants, unreadable, declared)
         check_names(found)
         return found
+
+    def wide_name(self, name: str) -> str:
+        """Return the name of the wide tensor that holds a narrow one."""
+        return name + self.ending
 
     def _without_constants(
         self, nodes: Sequence[Node], constants: dict[str, NDArray], formats: dict[str, str]
@@ -141,7 +154,7 @@ class _Reader:
             constants[name] = found.values
             self.bfloats.add(name)
         else:
-            constants[widened_name(name)] = found.values
+            constants[self.wide_name(name)] = found.values
             formats[name] = NAMES[found.kind]
 
     def nodes(self, nodes: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> tuple[Node, ...]:

@@ -33,8 +33,7 @@ def ranked(
     Of equal elements the first comes first; NaN is larger than every number. Raises ``Refused``.
     """
     size = x.shape[axis]
-    refuse_if(not 0 <= count <= size, f"the first {count} of {size} elements")
-    refuse_if(size == 0 or count == 0, "the first of no elements")
+    refuse_if(not 0 < count <= size, f"it asks for {count} of {size} elements; there must be 1 to {size}")
     return _at_places(b, x, axis, _first(b, size, count), largest=largest, kind=kind)
 
 
