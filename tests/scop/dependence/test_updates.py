@@ -22,6 +22,10 @@ UPDATES = {
     "if (!(s >= e[i])) s = e[i];": "greater or NaN",
     "s = fmax(s, e[i]);": "fmax",
     "if (e[i] > 0) s += e[i];": "+",
+    "if (f[i] > 0 && e[i] < s) s = e[i];": "less",
+    "if (f[i] > 0) if (e[i] > s) s = e[i];": "greater",
+    "if (e[i] < s && e[i] > 0) s = e[i];": "less",
+    "s = f[i] > 0 && f[i] < 2 && e[i] > s ? e[i] : s;": "greater",
 }
 NONE = (
     "s = s + s * e[i];",
@@ -30,11 +34,15 @@ NONE = (
     "if (s > 3) s += e[i];",
     "s = s > e[i] ? e[i] + 1 : s;",
     "s = e[i];",
+    "if (f[i] > 0 && !(s >= e[i])) s = e[i];",
+    "if (e[i] < s && f[i] > 0) s = e[i];",
+    "if (f[i] > s && e[i] > s) s = e[i];",
 )
 
 
 def text(body: str) -> str:
-    lines = ["#include <math.h>", "double kernel(int n, double e[n]) {", "double s = 1;", "#pragma scop"]
+    head = "double kernel(int n, double e[n], double f[n]) {"
+    lines = ["#include <math.h>", head, "double s = 1;", "#pragma scop"]
     return "\n".join([*lines, "for (int i = 0; i < n; i++) {", body, "}", "#pragma endscop", "return s; }"])
 
 

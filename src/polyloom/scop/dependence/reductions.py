@@ -23,6 +23,7 @@ from polyloom.ir.expressions import (
     Select,
     Unary,
     UnaryOp,
+    may_trap,
 )
 from polyloom.ir.host import Combiner
 from polyloom.ir.rebuild import read_positions
@@ -135,7 +136,11 @@ def _match(
         return of_value(value, accumulator)
     if _reads(condition, accumulator):
         return None if _reads(value, accumulator) else _guarded(value, condition, accumulator)
-    found = of_value(value, accumulator)
+    return _only_where(condition, of_value(value, accumulator))
+
+
+def _only_where(condition: Expression, found: _Found | None) -> _Found | None:
+    """Return the update whose term changes nothing where a condition on other data does not hold."""
     if found is None or found.keeps:
         return None
     return replace(found, term=Select(condition, found.term, _nothing(found)))
@@ -147,14 +152,32 @@ def _nothing(found: _Found) -> Expression:
 
 
 def _guarded(value: Expression, condition: Expression, accumulator: frozenset[int]) -> _Found | None:
-    """``if (e > m) m = e``, and ``if (!(m >= e)) m = e``."""
+    """``if (e > m) m = e``, ``if (!(m >= e)) m = e``, and ``if (c && e > m) m = e``."""
     match condition:
+        case Binary(op=BinaryOp.AND):
+            where, compare = _split(condition, value, accumulator)
+            return None if where is None else _only_where(where, _guarded(value, compare, accumulator))
         case Compare():
             return _extremum(condition, value, accumulator, kept=False)
         case Unary(op=UnaryOp.NOT, operand=Compare() as compare):
             return _extremum(compare, value, accumulator, kept=True)
         case _:
             return None
+
+
+def _split(
+    condition: Binary, value: Expression, accumulator: frozenset[int]
+) -> tuple[Expression | None, Expression]:
+    """Return the side of ``a && b`` that can be asked without the accumulator, None without one; the other.
+
+    ``b`` may be asked only where ``a`` holds, unless it reads nothing but what ``value`` reads.
+    """
+    first, second = condition.left, condition.right
+    if not _reads(first, accumulator):
+        return first, second
+    known = set(read_positions(value)) - accumulator
+    may_be_first = not may_trap(second) and known.issuperset(read_positions(second))
+    return second if may_be_first else None, first
 
 
 def combined(value: Expression, accumulator: frozenset[int]) -> tuple[Operator, Expression] | None:
@@ -251,11 +274,19 @@ def _selected(
     accumulator: frozenset[int],
     of_value: Matcher,
 ) -> _Found | None:
-    """``e > m ? e : m`` and ``m > e ? m : e``; ``c ? m + e : m - f`` where ``c`` does not read ``m``."""
+    """``e > m ? e : m`` and ``m > e ? m : e``; where ``c`` does not read ``m``, ``c && e > m ? e : m``, too.
+
+    And ``c ? m + e : m - f``.
+    """
     if isinstance(condition, Unary) and condition.op is UnaryOp.NOT:
         return _selected(condition.operand, otherwise, then, accumulator, of_value)
     if not _reads(condition, accumulator):
         return _either(condition, then, otherwise, accumulator, of_value)
+    if isinstance(condition, Binary) and condition.op is BinaryOp.AND:
+        where, compare = _split(condition, then, accumulator)
+        if where is None or not _is_accumulator(otherwise, accumulator):
+            return None
+        return _only_where(where, _selected(compare, then, otherwise, accumulator, of_value))
     if not isinstance(condition, Compare):
         return None
     if _is_accumulator(otherwise, accumulator) and not _reads(then, accumulator):
