@@ -179,3 +179,33 @@ def test_what_a_killed_process_leaves_goes_with_the_next(tmp_path: Path) -> None
     for process in (living, last):
         process.kill()
         process.communicate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such locks")
+def test_two_processes_do_not_time_at_once(tmp_path: Path) -> None:
+    text = """
+from polyloom.caches import alone
+import sys, time
+with alone("timing"):
+    print("began", flush=True)
+    input()
+    print("ended", time.monotonic_ns())
+"""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+
+    def started() -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", text]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
+
+    with started() as one:
+        assert one.stdout is not None and one.stdout.readline() == "began\n"
+        with started() as two:
+            with pytest.raises(subprocess.TimeoutExpired):
+                two.wait(1.0)
+            assert two.stdout is not None
+            os.set_blocking(two.stdout.fileno(), False)
+            assert not two.stdout.read(1)
+            os.set_blocking(two.stdout.fileno(), True)
+            one.communicate("\n", timeout=60)
+            assert "began" in two.communicate("\n", timeout=60)[0]

@@ -168,6 +168,23 @@ def remove_folder(folder: Path) -> None:
 
 
 @contextmanager
+def alone(purpose: str) -> Iterator[None]:
+    """Wait until no other process of this user does the same here, and let none begin meanwhile."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(cache_folder() / f"{purpose}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def work_folder() -> Iterator[Path]:
     """Make a folder below the temporary one, which goes at the end. Errors: ``file-unwritable``."""
     parent = temporary_folder()

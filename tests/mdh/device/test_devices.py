@@ -55,6 +55,16 @@ def test_there_is_a_device_that_computes() -> None:
     )
 
 
+def test_pocl_is_not_asked_to_build_without_a_linker(monkeypatch: pytest.MonkeyPatch) -> None:
+    pocl = next((m for m in find_devices() if m.platform == "Portable Computing Language"), None)
+    if pocl is None:
+        pytest.skip("PoCL is not here")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(PolyloomError) as raised:
+        devices._opened.__wrapped__(pocl.id)
+    assert code(raised) == "device-linker"
+
+
 def test_no_driver_is_loaded_by_an_import() -> None:
     modules = "polyloom.api.opencl, polyloom.mdh.runtime.host_program"
     text = f"import {modules}, sys; sys.exit('pyopencl' in sys.modules)"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyloom.mdh.split.plan import Cost, divide, line
+from polyloom.mdh.split.plan import Cost, divide, line, measured
 
 COSTS = st.builds(Cost, st.floats(0, 1), st.floats(1e-6, 1e-2))
 
@@ -26,6 +26,16 @@ def test_it_pays_from_where_the_fixed_costs_are_made_up_for() -> None:
     assert [s.rows for s in plan.shares] == [10, 0]
     assert divide(10, [("here", Cost(0, 1e-3)), ("there", Cost(0, 10.0))]).pays_from is None
     assert divide(10, [("here", Cost(0, 1e-3))]).pays_from is None
+
+
+def test_what_was_measured_says_whether_it_pays() -> None:
+    here = Cost(0, 1e-3)
+    plan = divide(100, [("here", here), ("there", here)])
+    assert plan.pays_from == 2
+    assert measured(plan, 0.05, 0.1).pays_from == 2
+    assert measured(plan, 0.06, 0.1).pays_from == 24  # 10 ms a call, and half a millisecond a row saved
+    assert measured(plan, 0.25, 0.1).pays_from == 512
+    assert measured(plan, 0.052, 0.05).pays_from is None  # alone is faster than was expected
 
 
 def test_a_line_through_two_measurements() -> None:

@@ -7,6 +7,7 @@ another process, written down, or made up in a test; the open device itself neve
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -195,10 +196,19 @@ def _unpatched(model: DeviceModel) -> Diagnostic:
     return error("device-unpatched", message, notes=[patch_note(model)], helps=helps)
 
 
+def _without_linker(model: DeviceModel) -> Diagnostic:
+    """PoCL ends the process where it cannot link a kernel."""
+    message = f"`{model.name}` of PoCL links its kernels by `ld`, and no such program was found"
+    helps = ["install it: it is in the package binutils, and comes with gcc"]
+    helps.append("or run C on the processor: `pip install ziglang`, then `--device native`")
+    return error("device-linker", message, helps=helps)
+
+
 def open_device(model: DeviceModel) -> OpenDevice:
     """Open the device that ``model`` describes; one context and queue per process and device.
 
-    Errors: ``device-missing`` where this process does not see it; ``device-broken`` where it cannot be used.
+    Errors: ``device-missing`` where this process does not see it; ``device-broken`` where it cannot be used,
+    ``device-linker`` where it cannot build.
     """
     _found()
     refuse_fork(_loaded[0])
@@ -211,6 +221,8 @@ def _opened(wanted: str) -> OpenDevice:
 
     for model, device in _found():
         if model.id == wanted:
+            if _is_pocl(device) and shutil.which("ld") is None:
+                raise PolyloomError(_without_linker(model))
             if model.processor and repair(device.int_ptr, stored_name(device.version), model.processor):
                 announce_patch(model)
             try:

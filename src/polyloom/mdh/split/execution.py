@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -22,7 +22,7 @@ from polyloom.mdh.runtime.arguments import Bound
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.runtime.execution import Execution, Timing
 from polyloom.mdh.split.places import PartRun, Place, written
-from polyloom.mdh.split.plan import Cost, Plan, divide, line
+from polyloom.mdh.split.plan import Cost, Plan, divide, line, measured
 
 NDArray = npt.NDArray[Any]
 
@@ -92,7 +92,7 @@ class SplitExecutable:
         results, count = written(known.program), known.rows.count
         own = {name: array.copy() if name in results else array for name, array in arrays.items()}
         many = max(1, count // max(2, sum(len(place.names) for place in self.places)))
-        few = max(1, many // 2)
+        few = max(1, many // 8)
         costs: list[tuple[str, Cost]] = []
         for place in self.places:
             times = [(n, _least(partial(self._on, place, known, [(0, n)], own))) for n in (few, many)]
@@ -100,7 +100,7 @@ class SplitExecutable:
         plan = divide(count, costs)
         best = next(place for place in self.places if plan.alone[0] in place.names)
         alone = _least(partial(self._on, best, known, [(0, count)], own))
-        return replace(plan, measured=(_least(partial(self._shared, known, plan, own)), alone))
+        return measured(plan, _least(partial(self._shared, known, plan, own)), alone)
 
     def _shared(self, known: _Known, plan: Plan, arrays: dict[str, NDArray]) -> None:
         """Run all shares at a time, those of each place in a thread."""

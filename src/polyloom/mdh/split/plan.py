@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 MOST_ROWS = 1 << 40
 """Where a break-even is no longer looked for."""
+
+
+_PAYS = 0.95
+"""The part of the time of the best place alone that several must stay below."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,20 @@ def divide(rows: int, places: Sequence[tuple[str, Cost]]) -> Plan:
         for (name, cost), first, count in zip(places, firsts, counts, strict=True)
     )
     name, cost = min(places, key=lambda place: place[1].seconds(rows))
-    return Plan(shares, (name, cost.seconds(rows)), _pays_from([cost for _, cost in places]))
+    return Plan(shares, (name, cost.seconds(rows)), pays_from([cost for _, cost in places]))
+
+
+def measured(plan: Plan, several: float, alone: float) -> Plan:
+    """Return a plan with seconds of a run on all places, and of one on the best alone.
+
+    What several took beyond what was expected is taken to be what their working at a time costs in each call.
+    """
+    costs = [share.cost for share in plan.shares]
+    found = pays_from(costs, max(0.0, several - plan.seconds))
+    rows = sum(share.rows for share in plan.shares)
+    if found is not None and found <= rows and several >= _PAYS * alone:
+        found = None
+    return replace(plan, measured=(several, alone), pays_from=found)
 
 
 def _counts(rows: int, costs: Sequence[Cost]) -> list[int]:
@@ -119,13 +136,16 @@ def _within(seconds: float, costs: Sequence[Cost]) -> list[int]:
     return [max(0, int((seconds - cost.fixed) / cost.row + 1e-9)) for cost in costs]
 
 
-def _pays_from(costs: Sequence[Cost]) -> int | None:
-    """Return the least power of two rows, or three quarters of one, for which several are faster than one."""
+def pays_from(costs: Sequence[Cost], together: float = 0.0) -> int | None:
+    """Return the least power of two rows, or three quarters of one, for which several are faster than one.
+
+    ``together``: seconds of each call of several, beside what their rows take.
+    """
     rows = 2
     while rows < MOST_ROWS:
         for count in (rows, rows + rows // 2):
             several = max(cost.seconds(n) for cost, n in zip(costs, _counts(count, costs), strict=True))
-            if several < 0.95 * min(cost.seconds(count) for cost in costs):
+            if several + together < _PAYS * min(cost.seconds(count) for cost in costs):
                 return count
         rows *= 2
     return None
