@@ -90,6 +90,20 @@ def test_more_programs(path: Path, tmp_path: Path) -> None:
     assert_equal(path, tmp_path)
 
 
+def test_threads_that_sleep(tmp_path: Path) -> None:
+    """Who waits for the others looks for them a while; here each sleeps at once, and is woken."""
+    made(EXAMPLES / "lu.c", tmp_path / "out")
+    file = tmp_path / "out" / FUNCTIONS
+    text = file.read_text()
+    asleep = text.replace("LOOKS = 200, TURNS = 2000", "LOOKS = 0, TURNS = 0")
+    assert asleep != text
+    file.write_text(asleep)
+    program = built(tmp_path / "out", "-fopenmp")
+    wanted = expected(EXAMPLES / "lu.c", tmp_path / "sequential")
+    for threads in (2, 5):
+        assert printed(program, OMP_NUM_THREADS=threads) == wanted
+
+
 @pytest.mark.parametrize("compiler", ["address", "undefined"])
 def test_under_sanitizers(compiler: str, tmp_path: Path) -> None:
     made(CORPUS / "elimination.c", tmp_path / "out")

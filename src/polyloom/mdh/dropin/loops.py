@@ -254,6 +254,8 @@ _HEAD = """\
 #include <stdlib.h>
 #ifdef _OPENMP
 #include <omp.h>
+#include <pthread.h>
+#include <sched.h>
 #endif
 """
 _GCC = """\

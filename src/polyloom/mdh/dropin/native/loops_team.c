@@ -1,18 +1,75 @@
 /* Threads are those of OpenMP where the compiler is told so (-fopenmp), else there is one. */
+#ifdef _OPENMP
+enum { LOOKS = 200, TURNS = 2000 };
+
+struct meeting { /* of all threads, again and again: `over` have been */
+    _Alignas(64) unsigned arrived, sleepers;
+    pthread_mutex_t asleep;
+    pthread_cond_t changed;
+    _Alignas(64) unsigned over;
+};
+
+/* Look for a while; then let others have the core, one of the team maybe; then sleep. */
+static void await_end(struct meeting *meeting, unsigned before)
+{
+    for (int looks = 0; looks < LOOKS + TURNS; looks++) {
+        if (__atomic_load_n(&meeting->over, __ATOMIC_ACQUIRE) != before)
+            return;
+        if (looks >= LOOKS)
+            sched_yield();
+#if defined(__x86_64__) || defined(__i386__)
+        else
+            __builtin_ia32_pause();
+#endif
+    }
+    pthread_mutex_lock(&meeting->asleep);
+    __atomic_fetch_add(&meeting->sleepers, 1, __ATOMIC_SEQ_CST); /* before looking again: the last looks after */
+    while (__atomic_load_n(&meeting->over, __ATOMIC_SEQ_CST) == before)
+        pthread_cond_wait(&meeting->changed, &meeting->asleep);
+    __atomic_fetch_sub(&meeting->sleepers, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&meeting->asleep);
+}
+
+/* OpenMP's own barriers look for milliseconds: where other programs have cores, each may take a turn of theirs. */
+static void meet(struct meeting *meeting, int64_t threads)
+{
+    const unsigned before = __atomic_load_n(&meeting->over, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&meeting->arrived, 1, __ATOMIC_ACQ_REL) < threads) {
+        await_end(meeting, before);
+        return;
+    }
+    __atomic_store_n(&meeting->arrived, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&meeting->over, before + 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&meeting->sleepers, __ATOMIC_SEQ_CST)) {
+        pthread_mutex_lock(&meeting->asleep);
+        pthread_cond_broadcast(&meeting->changed);
+        pthread_mutex_unlock(&meeting->asleep);
+    }
+}
+#endif
+
+struct shared { /* by all threads of a team */
+    void *memory; /* that one took for all */
+#ifdef _OPENMP
+    struct meeting meeting;
+#endif
+};
+
 struct member { /* of a team: what each thread has of its own */
     struct team team;
     void *scratch; /* what it took last; in front of it stands what it took before */
-    void **common;
+    struct shared *shared;
 };
 
 static void wait_for_all(struct team *team, int64_t me)
 {
     (void)me;
-    if (team->threads > 1) {
 #ifdef _OPENMP
-#pragma omp barrier
+    if (team->threads > 1)
+        meet(&((struct member *)team)->shared->meeting, team->threads);
+#else
+    (void)team;
 #endif
-    }
 }
 
 static void *room(int64_t bytes)
@@ -47,9 +104,9 @@ static void *take_common(struct team *team, int64_t me, int64_t bytes)
 {
     struct member *member = (struct member *)team;
     if (me == 0)
-        *member->common = take(team, me, bytes);
+        member->shared->memory = take(team, me, bytes);
     wait_for_all(team, me);
-    void *memory = *member->common;
+    void *memory = member->shared->memory;
     wait_for_all(team, me);
     return memory;
 }
@@ -63,27 +120,31 @@ static void give_common(struct team *team, int64_t me)
 
 typedef void loops(struct team *team, int64_t me, void *const *arrays, const int64_t *integers);
 
-static void take_part(int64_t me, int64_t threads, void **common, loops *function, void *const *arrays,
+static void take_part(int64_t me, int64_t threads, struct shared *shared, loops *function, void *const *arrays,
                       const int64_t *integers)
 {
     struct member member = {.team = {.threads = threads, .wait = wait_for_all, .take = take, .give = give,
                                      .take_common = take_common, .give_common = give_common},
-                            .common = common};
+                            .shared = shared};
     function(&member.team, me, arrays, integers);
 }
 
 static void run(loops *function, int is_shared, void *const *arrays, const int64_t *integers)
 {
-    void *common = NULL;
+    struct shared shared = {.memory = NULL};
 #ifdef _OPENMP
     if (is_shared) {
+        pthread_mutex_init(&shared.meeting.asleep, NULL);
+        pthread_cond_init(&shared.meeting.changed, NULL);
 #pragma omp parallel
-        take_part(omp_get_thread_num(), omp_get_num_threads(), &common, function, arrays, integers);
+        take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
+        pthread_cond_destroy(&shared.meeting.changed);
+        pthread_mutex_destroy(&shared.meeting.asleep);
         return;
     }
 #endif
     (void)is_shared;
-    take_part(0, 1, &common, function, arrays, integers);
+    take_part(0, 1, &shared, function, arrays, integers);
 }
 
 struct touched { /* an array of the caller, of which the loops touch the bytes from `first` to before `end` */
