@@ -18,7 +18,7 @@ from polyloom.polyhedra.box_hull import box_hull
 from polyloom.polyhedra.compression import variable_compression
 from polyloom.polyhedra.loops.generate import CodeBuilder
 from polyloom.polyhedra.loops.meaning import only_in_one
-from polyloom.polyhedra.simplify import plainly, with_explicit_divs
+from polyloom.polyhedra.simplify import as_box, plainly, with_explicit_divs
 
 _DIM = isl.dim_type
 SEEDS = range(80)
@@ -127,6 +127,7 @@ def simplified() -> None:
         points = isl.Set(text)
         assert plainly(points).is_equal(points)
         assert with_explicit_divs(points).is_equal(points)
+        assert as_box(points).is_equal(points)
 
 
 def straightened() -> None:

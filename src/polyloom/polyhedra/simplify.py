@@ -6,6 +6,8 @@ from typing import TypeVar
 
 import islpy as isl
 
+from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
+
 _Points = TypeVar("_Points", isl.Set, isl.Map)
 
 
@@ -27,3 +29,20 @@ def with_explicit_divs(points: _Points) -> _Points:
     free.
     """
     return points.compute_divs().coalesce()
+
+
+def as_box(points: isl.Set) -> isl.Set:
+    """Return the same set by the least and the greatest value of each dimension, where these suffice.
+
+    isl does not find out that parts with remainders of their own (``x mod 4 < 3``, ``x > 8``) are together
+    all numbers between two: whatever is cut by such a set is asked about part by part from then on.
+    """
+    if points.n_basic_set() < 2:
+        return points
+    box = isl.Set.universe(points.get_space())
+    for k in range(points.dim(isl.dim_type.set)):
+        low, high = least_coordinate(points, k), greatest_coordinate(points, k)
+        if not (low.is_int() and high.is_int()):
+            return points
+        box = box.lower_bound_val(isl.dim_type.set, k, low).upper_bound_val(isl.dim_type.set, k, high)
+    return box if box.is_subset(points) else points

@@ -9,7 +9,7 @@ from functools import cached_property, reduce
 import islpy as isl
 
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind
-from polyloom.polyhedra.simplify import with_explicit_divs
+from polyloom.polyhedra.simplify import as_box, with_explicit_divs
 from polyloom.wafer.analysis import LayerAnalysis
 
 
@@ -37,13 +37,13 @@ def find_roles(analysis: LayerAnalysis) -> tuple[Role, ...]:
 
 def split_roles(prefix: str, found: Iterable[isl.Set]) -> tuple[Role, ...]:
     """Split the union of some sets of PEs so that each set holds all of a role or none."""
-    features = [with_explicit_divs(f) for f in found if not f.is_empty()]
+    features = [as_box(with_explicit_divs(f)) for f in found if not f.is_empty()]
     if not features:
         return ()
     everything = features[0]
     for feature in features[1:]:
         everything = everything if feature.is_subset(everything) else everything.union(feature)
-    atoms = [everything.coalesce()]
+    atoms = [as_box(everything.coalesce())]
     for feature in features:
         atoms = [part for atom in atoms for part in _split(atom, feature)]
     return tuple(Role(f"{prefix}_{k}", atom) for k, atom in enumerate(atoms))
@@ -54,8 +54,8 @@ def _split(atom: isl.Set, feature: isl.Set) -> Iterator[isl.Set]:
     if atom.is_disjoint(feature) or atom.is_subset(feature):
         yield atom
         return
-    yield atom.intersect(feature).coalesce()
-    yield atom.subtract(feature).coalesce()
+    yield as_box(atom.intersect(feature).coalesce())
+    yield as_box(atom.subtract(feature).coalesce())
 
 
 def _features(analysis: LayerAnalysis) -> Iterator[isl.Set]:
