@@ -14,6 +14,7 @@ from polyloom.wafer.roles.builder import RoleBuilder
 from polyloom.wafer.simd.decision import SimdOptions
 
 ROLE = "[PE_X, PE_Y] -> { : 0 <= PE_X < 8 and PE_Y = 0 }"
+COMING = isl.Set("[PE_X, PE_Y] -> { index[i] : 0 <= i < 32 and 0 <= PE_X < 8 and PE_Y = 0 }")
 
 
 def _builder() -> RoleBuilder:
@@ -33,11 +34,11 @@ def _asked(monkeypatch: pytest.MonkeyPatch, parts: list[Passed]) -> list[isl.Set
     """Return the sets of PEs for which the counts of a filter were looked for."""
     contexts: list[isl.Set] = []
 
-    def nothing(_: object, __: object, context: isl.Set) -> None:
+    def nothing(_: object, __: object, ___: object, context: isl.Set) -> None:
         contexts.append(context)
 
     monkeypatch.setattr(filters, "_counts", nothing)
-    assert filters.filter_of(_builder(), "x", parts) is None
+    assert filters.filter_of(_builder(), "x", parts, COMING) is None
     return contexts
 
 
@@ -51,11 +52,35 @@ def test_what_is_no_filter_on_one_pe_is_not_asked_for_all(monkeypatch: pytest.Mo
 def test_one_run_of_each_pe_has_a_filter() -> None:
     mine = "4 PE_X <= i < 4 PE_X + 4"
     parts = [_part(mine, kept=True), _part("i < 4 PE_X", kept=False), _part("i >= 4 PE_X + 4", kept=False)]
-    found = filters.filter_of(_builder(), "x", parts)
+    found = filters.filter_of(_builder(), "x", parts, COMING)
     assert found is not None
     assert (found.keep, found.period) == (Number(4), Number(32))
 
 
 def test_holes_have_no_filter_on_any_pe() -> None:
     parts = [_part("i mod 2 = 0", kept=True), _part("i mod 2 = 1", kept=False)]
-    assert filters.filter_of(_builder(), "x", parts) is None
+    assert filters.filter_of(_builder(), "x", parts, COMING) is None
+
+
+def test_rounds_are_of_what_parts_there_are_though_more_comes() -> None:
+    parts = [_part("2 PE_X <= i < 2 PE_X + 2", kept=True)]
+    others = [f"i < 16 and i mod 3 = {k} and (i < 2 PE_X or i >= 2 PE_X + 2)" for k in range(3)]
+    parts += [_part(items, kept=False) for items in others]
+    found = filters.filter_of(_builder(), "x", parts, COMING)
+    assert found is not None
+    assert (found.keep, found.period) == (Number(2), Number(16))
+
+
+def test_pieces_that_are_all_that_comes_are_asked_about_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """isl keeps them apart: those before and behind what is kept are where a PE has its part."""
+    pieces: list[int] = []
+
+    def counted(part: isl.Set, *_: object) -> None:
+        pieces.append(part.n_basic_set())
+
+    monkeypatch.setattr(filters, "find_nest", counted)
+    kept = _part("(i + 3 PE_X) mod 5 = 0", kept=True)
+    others = [_part(f"(i + 3 PE_X) mod 5 = {k}", kept=False) for k in range(1, 5)]
+    assert filters.filter_of(_builder(), "x", [kept, *others], COMING) is None
+    assert pieces
+    assert max(pieces) == 1

@@ -25,19 +25,20 @@ from polyloom.wafer.pe_program.tree import Filter
 from polyloom.wafer.roles.builder import RoleBuilder
 
 
-def filter_of(builder: RoleBuilder, queue: str, parts: Sequence[Passed]) -> Filter | None:
+def filter_of(builder: RoleBuilder, queue: str, parts: Sequence[Passed], coming: isl.Set) -> Filter | None:
     """Return the filter that brings the part of a stream that is kept; None where there cannot be one.
 
     It can be where this is one run of the same number of elements in each round of the same length.
+    ``coming``: ``[PE_X, PE_Y] -> { index[k] }``, all that comes to a PE, of which the parts are.
     """
     options = builder.analysis.options
     free = options.machine.filters - len(builder.filters)
     if not options.has(Extension.FILTERS) or free < 1 or len(parts) < 2:
         return None
     context = builder.role.context
-    if any(_counts(builder.code(), parts, pe) is None for pe in _some_pes(context)):
+    if any(_counts(builder.code(), parts, coming, pe) is None for pe in _some_pes(context)):
         return None
-    found = _counts(builder.code(), parts, context)
+    found = _counts(builder.code(), parts, coming, context)
     return None if found is None else Filter(queue, *found)
 
 
@@ -59,11 +60,11 @@ def _some_pes(context: isl.Set) -> tuple[isl.Set, ...]:
     return tuple(bind(pe, PE_PARAMETERS) for pe in found)
 
 
-def _counts(code: CodeBuilder, parts: Sequence[Passed], context: isl.Set) -> _Counts | None:
+def _counts(code: CodeBuilder, parts: Sequence[Passed], coming: isl.Set, context: isl.Set) -> _Counts | None:
     """Return the counts of a filter on the PEs of a context; None where there is none for all of them."""
     items = [(part.kept, part.items.intersect_params(context)) for part in parts]
     kept = reduce(isl.Set.union, (points for is_kept, points in items if is_kept))
-    every = reduce(isl.Set.union, (points for _, points in items)).coalesce()
+    every = _as_one(reduce(isl.Set.union, (points for _, points in items)).coalesce(), coming)
     for depth in range(every.dim(isl.dim_type.set)):
         if not _same_rounds(kept, every, depth):
             return None  # nor in the rounds inside these
@@ -71,6 +72,15 @@ def _counts(code: CodeBuilder, parts: Sequence[Passed], context: isl.Set) -> _Co
         if found is not None:
             return found
     return None
+
+
+@remembered
+def _as_one(parts: isl.Set, coming: isl.Set) -> isl.Set:
+    """Return the parts as what comes where they are all of it: isl takes seconds for the pieces of a sum."""
+    if parts.n_basic_set() < 2:
+        return parts
+    whole = coming.intersect_params(parts.params())
+    return whole if whole.is_subset(parts) else parts
 
 
 @remembered

@@ -170,7 +170,7 @@ def _segments(
     for name, items in going.items():
         label = f"{here.label}_{name}"
         parts.append(Passed(name=label, items=items, origin=here.queue, targets=(), kept=False, local=None))
-    array, filtering = builder.array(here.stream.tensor), filter_of(builder, here.queue, parts)
+    array, filtering = builder.array(here.stream.tensor), filter_of(builder, here.queue, parts, indices)
     if filtering is not None:
         code = pass_instructions(builder, parts[:1], here.stream.type, array)
         if code is not None:
