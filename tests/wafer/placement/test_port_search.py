@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -174,5 +175,32 @@ def test_a_layout_that_was_too_hard_is_tried_again_beside_the_best_ones_estimate
 
     estimates = (LayoutEstimate(100, (), 16), LayoutEstimate(estimate, (), 16))
     ranked = [Ranked(Layout(), w, e) for w, e in zip((_places(2), hard), estimates, strict=True)]
+    compare(PROBLEM, ranked, Pricers(1, price), SearchOptions(least=9))
+    assert max(efforts) == effort
+
+
+@pytest.mark.parametrize(("estimate", "effort"), [(44, 6), (46, 1)])
+def test_what_was_too_hard_is_not_tried_again_where_estimates_of_its_like_are_far_too_low(
+    estimate: float, effort: int
+) -> None:
+    """Those that were compiled take 180 where 90, and 200 where 50 were estimated: at least twice as many.
+
+    The best takes 90, as estimated, with nothing that shares an axis; so what shares one has to beat that.
+    """
+    rows, columns = (Tile(Index.unit(k, 2), 0, n, 6) for k, n in ((0, 7), (1, 11)))
+    shared = [(Place(Coordinate((replace(rows, size=n), columns)), Coordinate(())),) for n in (1, 2, 4)]
+    cycles = {"[i + j//6,": 180.0, "[i//2 + j//6,": 200.0}
+    efforts: list[int] = []
+
+    def price(program: Program, wanted: Sequence[Wanted]) -> list[Candidate]:
+        (one,) = wanted
+        if "[i//4 + j//6," in one.placement:
+            efforts.append(one.effort)
+            return [Candidate(one.text, float("inf"), TOO_HARD, one.placement)]
+        taken = next((c for text, c in cycles.items() if text in one.placement), 90.0)
+        return [Candidate(one.text, taken, None, one.placement)]
+
+    estimates = [LayoutEstimate(estimated, (), 16) for estimated in (90, 90, 50, estimate)]
+    ranked = [Ranked(Layout(), w, e) for w, e in zip((_places(2), *shared), estimates, strict=True)]
     compare(PROBLEM, ranked, Pricers(1, price), SearchOptions(least=9))
     assert max(efforts) == effort

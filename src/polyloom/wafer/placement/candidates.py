@@ -248,20 +248,22 @@ def _varied(ranked: Sequence[Ranked]) -> Iterator[Ranked]:
 
 
 def _retry_hard(
-    search: _Search, tried: Iterable[tuple[Ranked, tuple[Plan, Candidate]]]
+    search: _Search, tried: Sequence[tuple[Ranked, tuple[Plan, Candidate]]]
 ) -> Iterator[tuple[Plan, Candidate]]:
     """Try layouts again, with more effort, that were too hard and may be better than the best that was not.
 
     With much more where their estimates are below its cycles. With some more where they are not far above its
     own estimate, and no more classes share an axis: such a layout can be compiled. The simplest first: it may
-    be better than what the others could be.
+    be better than what the others could be. Neither where all that are like it were estimated so much too low
+    that it would not be the best.
     """
     best, hard = _Best(), list[tuple[int, float, Plan]]()
     for ranked, (plan, candidate) in tried:
         best = best.or_better(candidate, ranked.digits, ranked.estimate.cycles)
         if _was_too_hard(candidate):
             hard.append((ranked.digits, ranked.estimate.cycles, plan))
-    retried = sorted(hard, key=lambda entry: entry[:2])[: search.options.retried]
+    hopeful = [e for e in hard if (low := _too_low(tried, e[0])) <= 1 or e[1] * low < best.cycles]
+    retried = sorted(hopeful, key=lambda entry: entry[:2])[: search.options.retried]
     cutoff = search.options.cutoff
     search.coming((plan for _, expected, plan in retried if expected < best.cycles), _MORE)
     for digits, expected, plan in retried:
@@ -270,6 +272,17 @@ def _retry_hard(
             again = search.tried(plan, effort, again=True)
             best = best.or_better(again, digits, expected)
             yield plan, again
+
+
+def _too_low(tried: Iterable[tuple[Ranked, tuple[Plan, Candidate]]], digits: int) -> float:
+    """Return how many times its estimate a layout takes at least, by those that were compiled.
+
+    Of those with as many classes that share an axis, or with fewer where there are none: sharing costs code,
+    which the estimate leaves out. 1 where nothing is known.
+    """
+    compiled = [(r.digits, c.cycles / r.estimate.cycles) for r, (_, c) in tried if c.refusal is None]
+    alike = [times for n, times in compiled if n == digits] or [times for n, times in compiled if n < digits]
+    return min(alike, default=1.0)
 
 
 @dataclass(frozen=True)
