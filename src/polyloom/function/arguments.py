@@ -72,16 +72,19 @@ class Taken:
     arrays: dict[str, Any]
     foreign: dict[str, Any]
 
-    def given_back(self, results: Sequence[Any]) -> list[Any]:
+    def given_back(self, results: Mapping[str, Any], bfloats: Collection[str] = ()) -> list[Any]:
         """Return results as arrays of the library that the first foreign argument is of.
 
-        A result that is an argument changed in place is that argument.
+        ``bfloats``: names of those that are bfloat16. What is an argument changed in place is that argument.
         """
         if not self.foreign:
-            return list(results)
+            return list(results.values())
         pattern = next(iter(self.foreign.values()))
         own = {id(self.arrays[name]): value for name, value in self.foreign.items()}
-        return [own[id(r)] if id(r) in own else like(pattern, r) for r in results]
+        return [
+            own[id(r)] if id(r) in own else like(pattern, r, is_bfloat=name in bfloats)
+            for name, r in results.items()
+        ]
 
 
 def taken(given: Mapping[str, Any]) -> Taken:

@@ -18,6 +18,7 @@ from polyloom.api.reading import MACHINE, Path
 from polyloom.device_pipeline import open_split, signature_of
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.frontends.graph.imported import Ends, Imported
+from polyloom.frontends.graph.model import BFLOAT16
 from polyloom.function.arguments import UNUSED, Argument, Taken, named, taken
 from polyloom.function.batches import in_batches
 from polyloom.function.pages import Times, function_page
@@ -178,7 +179,11 @@ class Function:
         """Run once and return what a call returns, by name. Errors: those of a call."""
         used = taken(self._given(arrays, named))
         found = self._results(used)
-        return dict(zip(found, used.given_back(list(found.values())), strict=True))
+        return dict(zip(found, self._given_back(used, found), strict=True))
+
+    def _given_back(self, used: Taken, found: Mapping[str, Any]) -> list[Any]:
+        """Return results as arrays of the library that the arguments are of."""
+        return used.given_back(found, [n for n, a in self.outputs.items() if a.type == BFLOAT16])
 
     def _results(self, used: Taken) -> dict[str, Any]:
         """Run once; return what a call gives, by name. Calls like it are short where all is of NumPy."""
@@ -230,7 +235,7 @@ class Function:
         """
         used = taken(self._given(arrays, named))
         found = in_batches(lambda part: self._results(Taken(dict(part), {})), self.inputs, used.arrays, size)
-        results = used.given_back(list(found.values()))
+        results = self._given_back(used, found)
         return results[0] if len(results) == 1 else tuple(results)
 
     def over(self, *devices: str, jobs: int | None = None, cluster: Any = None) -> Function:

@@ -150,10 +150,8 @@ class Jitted:
             inside = kind.compiled.signature.names
             places = {name: (name if name in inside else None, value) for name, value in known.items()}
             self._again = done.again(places, tuple(bound), calls.results)
-        return tuple(
-            bound[n] if n in calls.shapes else r
-            for n, r in zip(calls.results, given.given_back(results), strict=True)
-        )
+        back = given.given_back({str(place): result for place, result in enumerate(results)})
+        return tuple(bound[n] if n in calls.shapes else r for n, r in zip(calls.results, back, strict=True))
 
     def _is_plain(self, results: Sequence[Any]) -> bool:
         """Return whether arguments may come by place or by name, and results are arrays."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.frontends.graph.model import GraphTensor
+from polyloom.frontends.graph.model import BFLOAT16, GraphTensor
 from polyloom.function.arguments import Argument, Taken
 from polyloom.function.functions import Function
 from polyloom.function.pages import function_page
@@ -50,6 +50,10 @@ class OpenFunction(Function):
     def loaded(self) -> Loaded | LoadedHost:  # type: ignore[override]
         """There is no one program. Errors: ``model-shape``, with what is open."""
         raise self._fault
+
+    @property
+    def _ends(self) -> None:
+        return None
 
     def __repr__(self) -> str:
         takes = ", ".join(f"{a.name}: {a!r}" for a in self.inputs.values())
@@ -120,4 +124,5 @@ def _key(shapes: Shapes) -> Key:
 def argument_of(tensor: GraphTensor) -> Argument:
     """Return a tensor as a graph declares it; an extent without a name is ``?``."""
     shape = tuple(n if isinstance(n, int) else n or "?" for n in tensor.shape or ())
-    return Argument(tensor.name, tensor.type.value if tensor.type else "unknown", shape)
+    own = BFLOAT16 if tensor.other_type == BFLOAT16 else tensor.type.value if tensor.type else "unknown"
+    return Argument(tensor.name, own, shape)

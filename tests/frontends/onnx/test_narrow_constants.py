@@ -219,3 +219,22 @@ def test_our_own_operations_are_none_of_a_file(op: str) -> None:
     given.opset_import.append(helper.make_opsetid("polyloom", 1))
     with pytest.raises(polyloom.Unsupported, match=f"polyloom of the file.{op}.: no such operation"):
         polyloom.load(given)
+
+
+@pytest.mark.parametrize("kind", [17, 22])
+def test_bodies_of_control_flow_read_narrow_constants_around_them(kind: int) -> None:
+    """The body has a ``v`` of its own, which is not the narrow one around it."""
+    info = helper.make_tensor_value_info
+    given = (info("i", 7, []), info("k", 9, []), info("v", 1, [3]))
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["d"]),
+        helper.make_node("Add", ["d", "v"], ["b"]),
+        helper.make_node("Identity", ["k"], ["more"]),
+    ]
+    body = helper.make_graph(nodes, "body", given, [info("more", 9, []), info("b", 1, [3])])
+    weights = [helper.make_tensor(name, kind, [3], [1, -2, 3]) for name in ("w", "v")]
+    weights += [numpy_helper.from_array(a, n) for a, n in ((np.float32(0.5), "s"), (np.int64(4), "n"))]
+    weights.append(numpy_helper.from_array(np.array(True), "true"))
+    loop = helper.make_node("Loop", ["n", "true", "x"], ["y"], body=body)
+    x = np.array([1, 2, 4], np.float32)
+    np.testing.assert_array_equal(polyloom.load(model([loop], weights, [3]))(x), [3, -2, 10])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,20 @@ def test_bfloat16_is_rounded_as_pytorch_does(torch: Any, name: str, tmp_path: Pa
             np.testing.assert_allclose(one.float().numpy(), other.float().numpy(), rtol=2**-6, atol=2**-7)
             same += (one == other).float().mean().item() / len(wanted)
         assert same > (0.7 if name == "transformer" else 0.9), "PyTorch fuses the whole layer there"
+
+
+def test_results_are_bfloat16_without_a_package_that_numpy_needs_for_it(
+    torch: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    module, x = torch.nn.Linear(4, 3).to(torch.bfloat16).eval(), torch.randn(5, 4).bfloat16()
+    rows = torch.export.Dim("rows", min=2, max=64)
+    open_rows = torch.export.export(module, (x,), dynamic_shapes=({0: rows},))
+    torch.export.save(open_rows, tmp_path / "module.pt2")
+    for model in (polyloom.load(module, x), polyloom.load(tmp_path / "module.pt2")):
+        for found in (model(x), model.batches(x, size=5)):
+            assert found.dtype is torch.bfloat16
+            np.testing.assert_allclose(found.float(), module(x).float().detach(), rtol=2**-7, atol=2**-9)
 
 
 @pytest.mark.parametrize("name", ["linear", "convolution", "mixed"])

@@ -92,6 +92,8 @@ class _Reader:
     prefixes: set[str] = field(default_factory=set)
     depth: int = 0
     bfloats: set[str] = field(default_factory=set)
+    around: Mapping[str, str] = field(default_factory=dict)
+    """The formats of the narrow constants that bodies of control flow may read."""
 
     def graph(self, graph: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> Graph:
         """Return a graph or a body; ``given``: attributes of the function around it."""
@@ -104,7 +106,11 @@ class _Reader:
             self._constant(text(tensor.name), tensor, constants, unreadable, formats)
         for sparse in graph.sparse_initializer:
             unreadable[text(sparse.values.name)] = "a sparse constant"
+        outer = {name: form for name, form in self.around.items() if name not in _defined(graph)}
+        self.around, before = {**outer, **formats}, self.around
         read = [*self._without_constants(self.nodes(graph.node, opsets, given), constants, formats)]
+        self.around = before
+        formats = {**outer, **formats}
         results = {text(o.name) for o in graph.output}
         nodes = widened(read, formats, unreadable, results, on_wide, self.wide_name)
         held = {*constants, *unreadable}
@@ -233,7 +239,9 @@ class _Reader:
         given = {text(a.name): self._attribute(a, opsets, {}) for a in function.attribute_proto}
         _check_call(function, call, {*given, *map(text, function.attribute)})
         given |= call.attributes
+        self.around, before = {}, self.around
         body = self.nodes(function.node, opsets, given)
+        self.around = before
         self.depth -= 1
         names = _call_names(function, call)
         prefix = f"{call.name or call.op + str(self.calls)}/"
@@ -241,6 +249,12 @@ class _Reader:
             prefix = f"{call.name or call.op}_{self.calls}/"
         self.prefixes.add(prefix)
         return [_renamed(node, names, prefix) for node in body]
+
+
+def _defined(graph: Any) -> set[str]:
+    """Return the names that a graph defines itself: there they mean nothing of the graph around it."""
+    given = (*graph.input, *graph.initializer)
+    return {*(text(t.name) for t in given), *(text(o) for node in graph.node for o in node.output)}
 
 
 def _check_call(function: Any, call: Node, known: set[str]) -> None:

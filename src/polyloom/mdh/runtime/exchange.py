@@ -64,8 +64,10 @@ def _by_dlpack(value: Any) -> NDArray | None:
     return found if found.flags.writeable or not hasattr(value, "numpy") else None
 
 
-def like(given: Any, result: Any) -> Any:
+def like(given: Any, result: Any, *, is_bfloat: bool = False) -> Any:
     """Return a result as an array of the library that ``given`` is of, in the same memory.
+
+    ``is_bfloat``: its values are of bfloat16, also where NumPy has them as float32.
 
     Where that library takes no arrays of NumPy by DLPack, the result stays one of NumPy.
     """
@@ -73,15 +75,22 @@ def like(given: Any, result: Any) -> Any:
     if take is None or not isinstance(result, np.ndarray):
         return result
     try:
-        return take(result) if result.dtype.name != "bfloat16" else _bfloats(take, given, result)
+        if result.dtype.name == "bfloat16":
+            return _bfloats(take, given, result.view(np.uint16), result)
+        if is_bfloat and result.dtype == np.float32:
+            return _bfloats(take, given, (result.view(np.uint32) >> 16).astype(np.uint16), result)
+        return take(result)
     except _REFUSALS:
         return result
 
 
-def _bfloats(take: Any, given: Any, result: NDArray) -> Any:
-    """Return a result of bfloat16, which DLPack does not take from NumPy, by its bits."""
+def _bfloats(take: Any, given: Any, bits: NDArray, result: NDArray) -> Any:
+    """Return a result of bfloat16, which DLPack does not take from NumPy, by its bits.
+
+    It stays as it is where the other library has no such type.
+    """
     kind = getattr(sys.modules.get(type(given).__module__.partition(".")[0]), "bfloat16", None)
-    return result if kind is None else take(result.view(np.uint16)).view(kind)
+    return result if kind is None else take(bits).view(kind)
 
 
 def _taker(given: Any) -> Any:
