@@ -106,6 +106,8 @@ def test_an_int_that_adds_fractions_is_no_sum() -> None:
         ("for (int i = n - 2; i >= 0; i--) y[i] = y[i + 1] + x[i];", "nest()"),
         ("for (int i = 0; i < n; i++) if (x[i] > s) { s = x[i]; t = i; }", "(argmax)"),
         ("for (int i = 0; i < n; i++) if (x[i] > s) { s = x[i]; t += i; }", "nest()"),
+        ("for (int i = 0; i < n; i++) if (!y[i] && x[i] > s) { s = x[i]; t = i; }", "(argmax)"),
+        ("for (int i = 0; i < n; i++) if (y[i] > t && x[i] > s) { s = x[i]; t = i; }", "nest()"),
     ],
 )
 def test_groups_of_statements(body: str, expected: str) -> None:

@@ -155,7 +155,7 @@ def _guarded(value: Expression, condition: Expression, accumulator: frozenset[in
     """``if (e > m) m = e``, ``if (!(m >= e)) m = e``, and ``if (c && e > m) m = e``."""
     match condition:
         case Binary(op=BinaryOp.AND):
-            where, compare = _split(condition, value, accumulator)
+            where, compare = split_condition(condition, value, accumulator)
             return None if where is None else _only_where(where, _guarded(value, compare, accumulator))
         case Compare():
             return _extremum(condition, value, accumulator, kept=False)
@@ -165,7 +165,7 @@ def _guarded(value: Expression, condition: Expression, accumulator: frozenset[in
             return None
 
 
-def _split(
+def split_condition(
     condition: Binary, value: Expression, accumulator: frozenset[int]
 ) -> tuple[Expression | None, Expression]:
     """Return the side of ``a && b`` that can be asked without the accumulator, None without one; the other.
@@ -283,7 +283,7 @@ def _selected(
     if not _reads(condition, accumulator):
         return _either(condition, then, otherwise, accumulator, of_value)
     if isinstance(condition, Binary) and condition.op is BinaryOp.AND:
-        where, compare = _split(condition, then, accumulator)
+        where, compare = split_condition(condition, then, accumulator)
         if where is None or not _is_accumulator(otherwise, accumulator):
             return None
         return _only_where(where, _selected(compare, then, otherwise, accumulator, of_value))

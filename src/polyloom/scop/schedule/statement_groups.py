@@ -1,8 +1,9 @@
 """Groups of statements that are one md_hom together: scans, and selections with several results.
 
 A scan: ``s += x[i]; y[i] = s``, and ``y[i] = y[i - 1] + x[i]``. A selection: ``if (x[i] > best) { best =
-x[i]; place = i; }``, whose results are combined by one operator on tuples. The forms are those of the source;
-that nothing else comes in between is for the dependences to say.
+x[i]; place = i; }``, whose results are combined by one operator on tuples. Where more must hold, as in ``if
+(free[i] && x[i] > best)``, the value of a point where it does not is the lowest there is. The forms are those
+of the source; that nothing else comes in between is for the dependences to say.
 
 Source: md_poly, Sec. 3.1 (point-wise operators with any function, prefix sums). Unlike the paper: recognised.
 """
@@ -10,11 +11,12 @@ Source: md_poly, Sec. 3.1 (point-wise operators with any function, prefix sums).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from polyloom.ir.expressions import (
+    Binary,
     BinaryOp,
     Compare,
     CompareOp,
@@ -24,9 +26,18 @@ from polyloom.ir.expressions import (
     Select,
 )
 from polyloom.ir.naming import Names
-from polyloom.ir.rebuild import read_positions
-from polyloom.scop.dependence.reductions import Operator, Update, combined, first_reads, peeled
+from polyloom.ir.rebuild import read_positions, with_reads
+from polyloom.scop.dependence.combiners import neutral
+from polyloom.scop.dependence.reductions import (
+    Operator,
+    Update,
+    combined,
+    first_reads,
+    peeled,
+    split_condition,
+)
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
+from polyloom.scop.preparation.statements import appended_reads
 from polyloom.scop.rewrite import moved_reads
 from polyloom.scop.schedule.hyperplanes import Edge
 
@@ -76,22 +87,23 @@ def selections(scop: Scop) -> tuple[Selection, ...]:
 def _selection(scop: Scop, decision: ScopStatement) -> Selection | None:
     flag = decision.target.array
     users = [s for s in scop.statements if s is not decision and s.uses(flag)]
-    compare = _flag_of(decision)
-    if compare is None or not users or any(s.target.array == flag for s in users):
+    condition = _flag_of(decision)
+    if condition is None or not users or any(s.target.array == flag for s in users):
         return None
     moves = tuple(s for s in users if same_instances(decision, s) and _asks(s, flag))
     if len(moves) != len(users) or len({s.target.array for s in moves}) != len(moves):
         return None
-    return _with_best(decision, compare, moves)
+    results = {move.target.array for move in moves}
+    return None if any(_reads_any(m, results) for m in moves) else _with_best(decision, condition, moves)
 
 
-def _flag_of(decision: ScopStatement) -> Compare | None:
-    """Return the comparison that a flag stands for: ``flag = a > b ? 1 : 0``."""
+def _flag_of(decision: ScopStatement) -> Expression | None:
+    """Return the condition that a flag stands for: ``flag = a > b ? 1 : 0``."""
     if decision.condition is not None:
         return None
     match decision.value:
-        case Select(condition=Compare() as compare, then=Constant(value=1), otherwise=Constant(value=0)):
-            return compare
+        case Select(condition=condition, then=Constant(value=1), otherwise=Constant(value=0)):
+            return condition
         case _:
             return None
 
@@ -107,15 +119,43 @@ def _asks(statement: ScopStatement, flag: str) -> bool:
 
 
 def _with_best(
-    decision: ScopStatement, compare: Compare, moves: tuple[ScopStatement, ...]
+    decision: ScopStatement, condition: Expression, moves: tuple[ScopStatement, ...]
 ) -> Selection | None:
-    """Return the selection if the comparison is of a result with its own new value."""
-    targets = {move.target.array for move in moves}
+    """Return the selection if a result is compared with its own new value; more may have to hold."""
+    where, compare = _parts(decision, condition, {move.target.array for move in moves})
     for k, move in enumerate(moves):
-        op = _comparison(decision, compare, move)
-        if op is not None and not any(_reads_any(m, targets) for m in moves):
-            return Selection(decision, moves, k, op)
+        op = None if compare is None else _comparison(decision, compare, move)
+        if op is None:
+            continue
+        if where is not None:
+            best = neutral(op, move.value.type)
+            moves = tuple(_only_where(where, decision, m, best if m is move else 0) for m in moves)
+        return Selection(decision, moves, k, op)
     return None
+
+
+def _parts(
+    decision: ScopStatement, condition: Expression, results: set[str]
+) -> tuple[Expression | None, Compare | None]:
+    """Return what else must hold, None for nothing, and the comparison: None where there is none."""
+    if isinstance(condition, Binary) and condition.op is BinaryOp.AND:
+        own = frozenset(k for k, read in enumerate(decision.reads) if read.array in results)
+        where, compare = split_condition(condition, condition.left, own)
+        if where is None:
+            return None, None
+    else:
+        where, compare = None, condition
+    return where, compare if isinstance(compare, Compare) else None
+
+
+def _only_where(
+    where: Expression, decision: ScopStatement, move: ScopStatement, otherwise: float
+) -> ScopStatement:
+    """Return a move that takes its value where a condition of the decision holds."""
+    both, shift = appended_reads(move, decision)
+    asked = with_reads(where, lambda position: position + shift)
+    kind = move.value.type
+    return replace(both, value=Select(asked, move.value, Constant(otherwise, kind)))
 
 
 def _reads_any(move: ScopStatement, arrays: set[str]) -> bool:
