@@ -120,6 +120,7 @@ FLOORS = {
         ("preparation",),
         ("schedule",),
         ("dependence",),
+        ("joined_reads",),
         ("model", "rewrite"),
     ),
     "frontends.c": (

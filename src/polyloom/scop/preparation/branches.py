@@ -18,8 +18,9 @@ from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Expres
 from polyloom.ir.rebuild import read_positions
 from polyloom.scop.dependence.nesting import Entries, schedules
 from polyloom.scop.dependence.reductions import first_reads, same_element
+from polyloom.scop.joined_reads import appended_reads, moved_access
 from polyloom.scop.model import Scop, ScopStatement
-from polyloom.scop.preparation.statements import appended_reads, moved_access, without
+from polyloom.scop.preparation.statements import without
 from polyloom.scop.rewrite import moved_reads
 
 

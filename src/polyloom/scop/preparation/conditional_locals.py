@@ -18,10 +18,11 @@ from polyloom.ir.expressions import Constant, Expression, Select
 from polyloom.ir.rebuild import read_positions
 from polyloom.scop.dependence.nesting import Entries, depth_of, is_in_loops_of, order_of, schedules
 from polyloom.scop.dependence.reductions import first_reads
+from polyloom.scop.joined_reads import appended_reads
 from polyloom.scop.model import Origin, Scop, ScopArray, ScopStatement
 from polyloom.scop.preparation.branches import conjuncts
 from polyloom.scop.preparation.forward_substitution import may_always_be_computed
-from polyloom.scop.preparation.statements import appended_reads, lifted
+from polyloom.scop.preparation.statements import lifted
 from polyloom.scop.rewrite import moved_reads
 
 

@@ -43,8 +43,9 @@ from polyloom.scop.dependence.nesting import (
     schedules,
     shares_all_loops,
 )
+from polyloom.scop.joined_reads import appended_reads
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
-from polyloom.scop.preparation.statements import appended_reads, lifted, lifted_access, without
+from polyloom.scop.preparation.statements import lifted, lifted_access, without
 
 _DIM = isl.dim_type
 

@@ -23,9 +23,10 @@ from polyloom.polyhedra.binding import bind
 from polyloom.polyhedra.loops.generate import CodeBuilder
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.dependence.nesting import schedules
+from polyloom.scop.joined_reads import appended_reads
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement
 from polyloom.scop.preparation.branches import between
-from polyloom.scop.preparation.statements import appended_reads, without
+from polyloom.scop.preparation.statements import without
 from polyloom.scop.rewrite import integer_expression, moved_reads
 from polyloom.scop.schedule.arrays import whole as whole_array
 

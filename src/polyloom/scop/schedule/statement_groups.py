@@ -36,8 +36,8 @@ from polyloom.scop.dependence.reductions import (
     peeled,
     split_condition,
 )
+from polyloom.scop.joined_reads import appended_reads
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
-from polyloom.scop.preparation.statements import appended_reads
 from polyloom.scop.rewrite import moved_reads
 from polyloom.scop.schedule.hyperplanes import Edge
 
