@@ -255,14 +255,15 @@ def _retry_hard(
     With much more where their estimates are below its cycles. With some more where they are not far above its
     own estimate, and no more classes share an axis: such a layout can be compiled. The simplest first: it may
     be better than what the others could be. Neither where all that are like it were estimated so much too low
-    that it would not be the best.
+    that it would be far from the best.
     """
     best, hard = _Best(), list[tuple[int, float, Plan]]()
     for ranked, (plan, candidate) in tried:
         best = best.or_better(candidate, ranked.digits, ranked.estimate.cycles)
         if _was_too_hard(candidate):
             hard.append((ranked.digits, ranked.estimate.cycles, plan))
-    hopeful = [e for e in hard if (low := _too_low(tried, e[0])) <= 1 or e[1] * low < best.cycles]
+    enough = _CLOSE * best.cycles
+    hopeful = [e for e in hard if (low := _too_low(tried, e[0])) <= 1 or e[1] * low < enough]
     retried = sorted(hopeful, key=lambda entry: entry[:2])[: search.options.retried]
     cutoff = search.options.cutoff
     search.coming((plan for _, expected, plan in retried if expected < best.cycles), _MORE)
@@ -278,11 +279,11 @@ def _too_low(tried: Iterable[tuple[Ranked, tuple[Plan, Candidate]]], digits: int
     """Return how many times its estimate a layout takes at least, by those that were compiled.
 
     Of those with as many classes that share an axis, or with fewer where there are none: sharing costs code,
-    which the estimate leaves out. 1 where nothing is known.
+    which the estimate leaves out. 1 where fewer than two are known: one differs from the next by a tenth.
     """
     compiled = [(r.digits, c.cycles / r.estimate.cycles) for r, (_, c) in tried if c.refusal is None]
     alike = [times for n, times in compiled if n == digits] or [times for n, times in compiled if n < digits]
-    return min(alike, default=1.0)
+    return min(alike) if len(alike) > 1 else 1.0
 
 
 @dataclass(frozen=True)
