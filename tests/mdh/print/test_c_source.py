@@ -402,3 +402,28 @@ def test_many_loops_of_one_thread_are_functions_of_their_own() -> None:
         return len(c_text(kernel(*loops)).parts)
 
     assert (parts(8), parts(9)) == (1, 9)
+
+
+def test_registers_of_one_type_and_one_constant_share_lines() -> None:
+    """Wide ones with wide ones; what is filled with another constant stands by itself."""
+    lanes = {"a": 8, "b": 8, "c": 4, "d": 4, "e": 8}
+    constants = {"a": 3, "b": 3, "c": 3, "d": 3, "e": 5}
+    body: list[Any] = [
+        Array(name=n, type=I32, shape=(Number(width),), space=Space.REGISTER, lanes=True)
+        for n, width in lanes.items()
+    ]
+    for name, width in lanes.items():
+        fill = Store(name, (L,), Compute(Constant(constants[name], I32)))
+        body.append(counted("l", Number(width), (fill,), kind=Kind.VECTOR))
+    places = {"a": 0, "b": 8, "c": 16, "d": 20, "e": 8}
+    for name, width in lanes.items():
+        place = sum_of([(1, L), (1, Number(places[name]))])
+        store = Store("y", (place,), Compute(Read(0, I32), (Load(name, (L,)),)))
+        body.append(counted("l", Number(width), (store,), kind=Kind.VECTOR))
+    function = kernel(*body)
+    text = c_source(function)
+    for line in ("int32x8 a, b;", "int32x4 c, d;", "int32x8 e;", "a = b = splat_int32x8(3);"):
+        assert f"    {line}\n" in text
+    for line in ("c = d = splat_int32x4(3);", "e = splat_int32x8(5);"):
+        assert f"    {line}\n" in text
+    assert_same(function, data())

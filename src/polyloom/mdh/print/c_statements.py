@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from math import prod
 
 from polyloom.ir.types import ElementType
@@ -36,14 +37,27 @@ MOST_ON_STACK = 2**15
 """Bytes of an array up to which it lies on the stack; larger ones are scratch memory of the thread."""
 
 
+WIDE = 80
+"""Characters of a line that fills several registers, at most, without what it is indented by."""
+
+
 def block_lines(code: Code, scope: Scope, kept: Mapping[int, Kept] | None = None) -> Iterator[str]:
     """Yield the lines of a block, not indented. ``kept``: what its statements find in registers, if known."""
     taken, kept = 0, kept_vectors(code, scope) if kept is None else kept
     parts = interleaved_loads(code, scope, kept)
+    said = 0
     for k, statement in enumerate(code):
         yield from prefetches(code[:k], statement, code[k + 1 :], scope)
-        if k in kept:
+        if k < said:
+            pass
+        elif k in kept:
             yield from _lines_with(kept[k], statement, scope)
+        elif names := _declared_alike(code[k:], scope):
+            yield f"{_register_type(statement, scope)} {', '.join(names)};"
+            said = k + len(names)
+        elif (filled := _filled_alike(code[k:], scope))[0]:
+            yield from _fills(*filled)
+            said = k + len(filled[0])
         elif k in parts:
             yield from _lines_of_parts(parts[k], statement, scope)
         else:
@@ -51,6 +65,64 @@ def block_lines(code: Code, scope: Scope, kept: Mapping[int, Kept] | None = None
         scope = declared(statement, scope)
         taken += isinstance(statement, Array) and not _is_on_stack(statement)
     yield from (of_team(scope, "give") for _ in range(taken))
+
+
+def _declared_alike(code: Code, scope: Scope) -> list[str]:
+    """Return the names of the registers of one type that code declares first; none where it does not."""
+    kind = None if scope.dialect.clears_registers else _register_type(code[0], scope)
+    alike = takewhile(lambda s: kind is not None and _register_type(s, scope) == kind, code)
+    return [scope.names[s.name] for s in alike if isinstance(s, Array)]
+
+
+def _register_type(statement: Statement, scope: Scope) -> str | None:
+    """Return the type of a register that a statement declares: a value or a vector, no array of them."""
+    if not isinstance(statement, Array) or statement.space is not Space.REGISTER:
+        return None
+    variable = array_variable(statement, scope)
+    return None if variable.extents else variable.element(scope.dialect)
+
+
+def _filled_alike(code: Code, scope: Scope) -> tuple[list[str], str]:
+    """Return the registers that code fills first, all with one constant, and the text of that."""
+    found = list[_Filled]()
+    for statement in code:
+        filled = _filled(statement, scope)
+        if filled is None or (found and filled[1:] != found[0][1:]):
+            break
+        found.append(filled)
+    return [name for name, _, _ in found], found[0][1] if found else ""
+
+
+def _fills(names: Sequence[str], value: str) -> Iterator[str]:
+    """Yield lines ``a = b = c = value;``."""
+    line = ""
+    for name in names:
+        if line and len(f"{line}{name} = {value};") > WIDE:
+            yield f"{line}{value};"
+            line = ""
+        line += f"{name} = "
+    yield f"{line}{value};"
+
+
+_Filled = tuple[str, str, str]
+"""A register, a constant, the register's type."""
+
+
+def _filled(statement: Statement, scope: Scope) -> _Filled | None:
+    """Return the register that a statement fills with a constant."""
+    store = statement
+    if isinstance(statement, For) and statement.kind is Kind.VECTOR and len(statement.body) == 1:
+        (store,) = statement.body
+    if not isinstance(store, Store) or store.value.loads or store.value.iterators:
+        return None
+    variable = scope.variables.get(store.array)
+    if variable is None or not variable.held or variable.extents:
+        return None
+    lines = list(statement_lines(statement, scope))
+    head = f"{variable.text} = "
+    if len(lines) != 1 or not lines[0].startswith(head):
+        return None
+    return variable.text, lines[0].removeprefix(head).removesuffix(";"), variable.element(scope.dialect)
 
 
 def _lines_with(kept: Kept, loop: Statement, scope: Scope) -> Iterator[str]:
