@@ -238,3 +238,11 @@ def test_bodies_of_control_flow_read_narrow_constants_around_them(kind: int) -> 
     loop = helper.make_node("Loop", ["n", "true", "x"], ["y"], body=body)
     x = np.array([1, 2, 4], np.float32)
     np.testing.assert_array_equal(polyloom.load(model([loop], weights, [3]))(x), [3, -2, 10])
+
+
+@pytest.mark.parametrize("kind", [17, 22])
+def test_a_narrow_input_is_refused_with_a_way_out(kind: int) -> None:
+    given = model([helper.make_node("Cast", ["x"], ["y"], to=1)], [], [3])
+    given.graph.input[0].type.tensor_type.elem_type = kind
+    with pytest.raises(polyloom.PolyloomError, match="put a `Cast` or `QuantizeLinear` behind it"):
+        polyloom.load(given)

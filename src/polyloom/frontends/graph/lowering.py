@@ -96,6 +96,10 @@ def _bind_inputs(graph: Graph, builder: Builder, sizes: Sizes) -> dict[str, Valu
     return bound
 
 
+_NARROW = tuple(f"tensors of {kind}" for kind in ("float8", "float4", "int4", "uint4", "int2", "uint2"))
+"""How formats are named that only tensors inside a model may have."""
+
+
 def _shapes(inputs: Sequence[GraphTensor], sizes: Sizes) -> list[Shape]:
     """Return the inputs' shapes with every open dimension filled. Raises one error for all that are not."""
     found = [(tensor, _shape(tensor, sizes)) for tensor in inputs]
@@ -105,7 +109,13 @@ def _shapes(inputs: Sequence[GraphTensor], sizes: Sizes) -> list[Shape]:
     problems = []
     if types:
         message = "not all inputs have a type that a tensor program can have"
-        problems.append(error("model-type", message, notes=list(map(visible_name, types))))
+        narrow = any(t.type is None and t.other_type.startswith(_NARROW) for t, _ in found)
+        helps = (
+            ["declare it as float32 or int8, and put a `Cast` or `QuantizeLinear` behind it"]
+            if narrow
+            else []
+        )
+        problems.append(error("model-type", message, notes=list(map(visible_name, types)), helps=helps))
     if wrong:
         message = "not all inputs have a shape that a tensor program can have"
         helps = list(dict.fromkeys(h for tensor, _ in wrong for h in _size_helps(tensor)))
