@@ -179,7 +179,7 @@ def test_a_layout_that_was_too_hard_is_tried_again_beside_the_best_ones_estimate
     assert max(efforts) == effort
 
 
-@pytest.mark.parametrize(("estimate", "known", "effort"), [(51, 2, 6), (52, 2, 1), (52, 1, 6)], ids=str)
+@pytest.mark.parametrize(("estimate", "known", "effort"), [(56, 2, 6), (57, 2, 1), (57, 1, 6)], ids=str)
 def test_what_was_too_hard_is_not_tried_again_where_estimates_of_its_like_are_far_too_low(
     estimate: float, known: int, effort: int
 ) -> None:

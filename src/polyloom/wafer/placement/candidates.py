@@ -262,7 +262,7 @@ def _retry_hard(
         best = best.or_better(candidate, ranked.digits, ranked.estimate.cycles)
         if _was_too_hard(candidate):
             hard.append((ranked.digits, ranked.estimate.cycles, plan))
-    enough = _CLOSE * best.cycles
+    enough = _SPARE * best.cycles
     hopeful = [e for e in hard if (low := _too_low(tried, e[0])) <= 1 or e[1] * low < enough]
     retried = sorted(hopeful, key=lambda entry: entry[:2])[: search.options.retried]
     cutoff = search.options.cutoff
@@ -273,6 +273,10 @@ def _retry_hard(
             again = search.tried(plan, effort, again=True)
             best = best.or_better(again, digits, expected)
             yield plan, again
+
+
+_SPARE = 1.25
+"""Times the best cycles up to which a layout may still win: others of its kind took an eighth more."""
 
 
 def _too_low(tried: Iterable[tuple[Ranked, tuple[Plan, Candidate]]], digits: int) -> float:
