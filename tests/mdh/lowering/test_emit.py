@@ -180,6 +180,14 @@ def test_groups_that_share_a_reduction_let_their_totals_wait_apart() -> None:
     check(matmul(256, 128, 128), replace(schedule, group=(0, 0, 32), local=(64, 0, 8)), {})
 
 
+def test_totals_that_wait_are_neighbours_where_vectors_hold_them() -> None:
+    program = matmul(12, 8, 32)
+    schedule = replace(PLAIN, local=(0, 0, 8), private=(1, 2, 1), vector=0, width=4)
+    launch = emit_md_hom(hom_of(program), program, device().model, schedule, one_kernel_schedule)
+    assert "__local float total_waiting[8][12]" in launch.kernels[0].source
+    check(program, schedule, {})
+
+
 def test_a_reduction_to_one_number_is_shared() -> None:
     plain = plain_schedule(1, 2)
     check(dot(100003), replace(plain, group=(4096,), vector=0, width=16, private=(4,)), {})

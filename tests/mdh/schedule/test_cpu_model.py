@@ -14,9 +14,10 @@ from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.schedule.addresses import places
+from polyloom.mdh.schedule.cost.compute_cost import StepModel
 from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes, Reads
 from polyloom.mdh.schedule.cost.memory_cost import CacheModel, MemoryModel
-from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.polyhedra.loops.tree import Number
@@ -121,3 +122,63 @@ def test_blocks_of_rows_are_even(rows: int) -> None:
 
 def blocks(schedule: Schedule, rows: int) -> int:
     return ceil(rows / schedule.group[0]) if schedule.group[0] else 1
+
+
+def test_what_is_written_out_around_a_loop_has_loops_of_its_own() -> None:
+    """Three rows of a window are one step inside the channels' loop, outside three loops over channels."""
+    program = convolution(7, 7, 64, 512, 3, 1)
+    found = space(program)
+    inside = replace(
+        found.plain, private=(7, 1, 1, 3, 1, 1), vector=2, width=8, private_order=(1, 2, 0, 5, 4, 3)
+    )
+    outside = replace(inside, private_order=(1, 2, 0, 3, 4, 5))
+    sizes = [LoopSizes(found.facts(each), found.reads) for each in (inside, outside)]
+    assert [each.points for each in sizes] == [21, 7]
+    assert sizes[1].steps == 3 * sizes[0].steps
+    image = found.reads.inputs[0]
+    assert image is not None
+    steps = (StepModel(each, AVX2.costs.instructions, 32) for each in sizes)
+    assert [step.distinct(image) for step in steps] == [9, 7]
+
+
+def product_by_pages(rows: int) -> tuple[ScheduleSpace, Schedule]:
+    """Return a product whose sum goes through ``rows`` rows in pages of their own, in tiles of 4 x 24."""
+    found = space(matmul(512, 4096, rows))
+    return found, replace(found.plain, private=(4, 3, 1), vector=1, width=8, private_order=(1, 0, 2))
+
+
+def test_pages_that_are_not_known_are_looked_up() -> None:
+    found, schedule = product_by_pages(8192)
+    costs = AVX2.costs
+    assert isinstance(costs.kernels, CpuCosts)
+    walks = replace(costs.kernels, page_miss_in_cache=0.0, page_miss_in_memory=0.0)
+    at_once, in_parts = (
+        CacheModel(MemoryModel(LoopSizes(found.facts(s), found.reads), costs.memory), walks, AVX2.caches)
+        for s in (schedule, replace(schedule, local=(0, 0, 1024)))
+    )
+    assert at_once.page_cycles > 1.5 * in_parts.page_cycles
+
+
+def test_rows_in_other_pages_are_waited_for() -> None:
+    found, schedule = product_by_pages(1024)
+    costs = AVX2.costs
+    assert isinstance(costs.kernels, CpuCosts)
+    memory = MemoryModel(LoopSizes(found.facts(schedule), found.reads), costs.memory)
+    together = CacheModel(memory, costs.kernels, (2**15, 2**30, 2**31))
+    assert CacheModel(memory, costs.kernels, (2**15, 2**16, 2**31)).waits > together.waits == 0.0
+
+
+def test_rows_of_a_copy_that_are_no_multiple_of_a_vector_are_loaded_in_two() -> None:
+    found, schedule = product_by_pages(1024)
+    copied = [
+        replace(
+            schedule,
+            local=(0, 24, 1024),
+            group=(0, 24, 0),
+            inputs=(Caching(), Caching(Memory.LOCAL, padding=padding)),
+        )
+        for padding in (0, 1)
+    ]
+    loads = [StepModel(LoopSizes(found.facts(s), found.reads), AVX2.costs.instructions, 32) for s in copied]
+    whole, padded = (step.load_cost(1, found.reads.inputs[1]) for step in loads)
+    assert padded > whole

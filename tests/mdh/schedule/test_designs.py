@@ -227,3 +227,20 @@ def test_an_open_size_is_no_larger_than_a_number_that_bounds_it() -> None:
     assert likely(number) == 32
     assert likely(Operation("min", (Name("m"), number))) == 32
     assert likely(Name("n")) == likely(Operation("min", (Number(5000), Name("n"))))
+
+
+def test_sums_that_turn_from_page_to_page_are_cut_and_copied() -> None:
+    found = ScheduleSpace(hom=hom_of(BY_PAGES), buffers=buffers_of(BY_PAGES), device=native())
+    schedules = list(found.designs())
+    assert any(s.local[2] == 128 and s.inputs[1].memory is Memory.GLOBAL for s in schedules)
+    assert any(s.local[2] == 256 and s.inputs[1].memory is Memory.LOCAL for s in schedules)
+    assert all(s.inputs[0].memory is Memory.GLOBAL for s in schedules)
+
+
+def test_sums_along_rows_are_not_cut() -> None:
+    program = matmul(512, 16, 1024)
+    assert all(not s.local[2] for s in space(program).designs())
+
+
+BY_PAGES = matmul(512, 1024, 1024)
+"""A product whose sum reads the second input from row to row, 4 KB apart."""

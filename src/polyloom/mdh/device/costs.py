@@ -103,6 +103,8 @@ class CpuCosts:
     pages_at_hand: int
     page_miss_in_cache: float
     page_miss_in_memory: float
+    pages_known: int
+    page_walk: float
 
 
 @dataclass(frozen=True, kw_only=True)

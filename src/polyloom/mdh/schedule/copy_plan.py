@@ -38,6 +38,11 @@ class CopyPlan:
         """What the copy takes in local memory."""
         return self.elements * self.element.size
 
+    def has_whole_vectors(self, width: int) -> bool:
+        """Whether all its rows begin where a vector does, if the first one does."""
+        rows = (stride for size, stride in zip(self.extents, self.strides, strict=True) if size > 1)
+        return all(stride == 1 or stride % width == 0 for stride in rows)
+
 
 def copy_plan(facts: TileFacts, position: int, buffers: Buffers) -> CopyPlan | None:
     """Return the plan of an input's copy; None where it has none, or none is possible."""

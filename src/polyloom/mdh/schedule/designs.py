@@ -7,8 +7,9 @@
 
 Each kept dimension may have the vectors, each other one the rest of a register tile. What is read along the
 vectors and lies apart is copied where it is constant: such copies are packed when a program is loaded. They
-are where a search begins, so that it needs few others. Source: the usual form of matrix products and
-convolutions (Goto and van de Geijn, Anatomy of high-performance matrix multiplication). Not in the papers.
+are where a search begins, so that it needs few others. Sums that turn from page to page are also cut, with a
+copy of one input or without. Source: the usual form of matrix products and convolutions (Goto and van de
+Geijn, Anatomy of high-performance matrix multiplication). Not in the papers.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from math import ceil, prod
 
 from polyloom.ir.host import Order
@@ -52,6 +54,9 @@ _NEAR = (*_LOADED, *map(Number, NEAR))
 
 _Tile = tuple[tuple[int, int], ...]
 """Dimensions and how many points, vectors counted once, a register tile has along them."""
+
+PARTS, TILES_OF_COPY = (128, 256, 0), 4
+"""Points of a sum whose pages stay known, 0 for all; register tiles along a copy that vectors do not load."""
 
 GROUPS = 4
 """Groups of which each thread has about as many, where only they keep threads busy."""
@@ -103,6 +108,46 @@ class _Designs:
             for t in [d for d in self.kept if d != v] or [v]:
                 for tile in dict.fromkeys(self._tiles(v, t, width)):
                     yield from self._forms(v, t, width, tile, inputs)
+        for v, width, inputs in found:
+            yield from self._from_other_pages(v, width, inputs)
+
+    def _from_other_pages(self, v: int, width: int, inputs: tuple[Caching, ...]) -> Iterator[Schedule]:
+        """Yield schedules of sums whose innermost loop turns from page to page.
+
+        The sum is cut, so that the pages of a part stay known, or what is read there is copied in panels.
+        """
+        r = self._reductions[0][-1] if self.facts.reduced else None
+        turning = [k for k in sorted(self.reads.inner) if r is not None and self._turns_pages(k, r)]
+        if r is None or not turning:
+            return
+        for t in [d for d in self.kept if d != v]:
+            for tile in dict.fromkeys(self._tiles(v, t, width)):
+                forms = tuple(self._forms(v, t, width, tile, inputs))
+                for copied, part in product((None, *turning), PARTS):
+                    if part < self.extent(r):
+                        yield from (self._in_parts(form, r, part, copied) for form in forms)
+
+    def _turns_pages(self, k: int, r: int) -> bool:
+        """Whether each point of a sum reads another page of an input, and other results read it again."""
+        access, far = self.reads.inputs[k], self.device.costs.memory.foreseen_bytes
+        if access is None or access.buffer.constant or not access.uses(r):
+            return False
+        step = access.strides[r]
+        is_far = isinstance(step, Number) and abs(step.value) * access.buffer.type.size >= far
+        return is_far and any(access.is_unit(d) and self._is_reused(access, d) for d in self.kept)
+
+    def _in_parts(self, form: Schedule, r: int, part: int, copied: int | None) -> Schedule:
+        """Return a schedule that sums ``part`` points of ``r`` at a time, 0 for all, and copies an input."""
+        local, group, inputs = list(form.local), list(form.group), list(form.inputs)
+        local[r] = part
+        access = None if copied is None else self.reads.inputs[copied]
+        if copied is not None and access is not None:
+            along = next(d for d in self.kept if access.is_unit(d))
+            inputs[copied] = _panels(access, along, form.private_order)
+            for d in (d for d in self.kept if access.uses(d)):
+                tiles = TILES_OF_COPY if d == along and d != form.vector else 1
+                local[d] = group[d] = tiles * form.private[d] * (form.width if d == form.vector else 1)
+        return replace(form, local=tuple(local), group=tuple(group), inputs=tuple(inputs))
 
     @cached_property
     def _reductions(self) -> list[tuple[int, ...]]:

@@ -207,7 +207,8 @@ def _waiting(tiles: Tiles, tiled: Sequence[int], points: Band, body: Code) -> Co
 def _room(tiles: Tiles) -> tuple[tuple[IntExpression, ...], tuple[IntExpression, ...]]:
     """Return the shape of the array in which totals wait, and where in it that of a point is.
 
-    For work-items it is as large as the result: they have no memory of their own that would hold it.
+    Neighbours along vectors are neighbours there. For work-items it is as large as the result: they have no
+    memory of their own that would hold it.
     """
     if tiles.items:
         points = (*map(tiles.part, tiles.parts), *(tiles.point(d) for d in tiles.facts.kept))
@@ -216,7 +217,7 @@ def _room(tiles: Tiles) -> tuple[tuple[IntExpression, ...], tuple[IntExpression,
     shape, place = [], []
     first = next(k for k, d in enumerate(tiles.facts.tiled_order) if d in tiles.reduced)
     outside = tiles.facts.tiled_order[:first]
-    for d in tiles.facts.kept:
+    for d in sorted(tiles.facts.kept, key=lambda d: d == tiles.vector):
         length = tiles.facts.length(d) if d in outside else tiles.facts.covered(d)
         begin = low(tiles, d) if d in outside else group_low(tiles, d)
         shape.append(tiles.hom.extents[d] if length is None else Number(length))

@@ -85,6 +85,7 @@ class StepModel:
         plan = self.sizes.plan(k)
         unit = self._copy_is_unit(plan, vector) if plan is not None else access.is_unit(vector)
         aligned = sum(1 for step in access.steps[-1] if step) == 1
+        aligned = aligned and (plan is None or plan.has_whole_vectors(width))
         is_single = self.sizes.private(vector) == 1
         split = self.costs.split_load if is_single else self.costs.split_load_of_several
         if plan is None and access.strides[vector] == Number(-1):

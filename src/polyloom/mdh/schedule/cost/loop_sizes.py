@@ -129,7 +129,7 @@ class LoopSizes:
 
     def tile(self, d: int) -> int:
         """Return how many points a register tile has."""
-        return min(self.facts.tile(d), self.length(d))
+        return min(self.facts.width(d) * self.private(d), self.length(d))
 
     @cached_property
     def element(self) -> int:
@@ -157,14 +157,22 @@ class LoopSizes:
         return prod(self._private)
 
     def private(self, d: int) -> int:
-        """Return how many points, vectors counted once, a register tile has along a dimension."""
+        """Return how many points, vectors counted once, a step has along a dimension.
+
+        What is written out around a loop of the reduction has loops of its own: they are steps, too.
+        """
         return self._private[d]
 
     @cached_property
     def _private(self) -> tuple[int, ...]:
         facts = self.facts
         pairs = enumerate(zip(facts.schedule.private, self._lengths, strict=True))
-        return tuple([max(1, min(n, ceil(length / facts.width(d)))) for d, (n, length) in pairs])
+        found = [max(1, min(n, ceil(length / facts.width(d)))) for d, (n, length) in pairs]
+        reduced = [d for d in facts.schedule.private_order if d in facts.reduced]
+        looped = [k for k, d in enumerate(reduced) if self._lengths[d] > found[d] * facts.width(d)]
+        for d in reduced[: looped[-1]] if looped else ():
+            found[d] = 1
+        return tuple(found)
 
     @cached_property
     def totals(self) -> int:

@@ -36,6 +36,12 @@ class Traffic:
         return [[(d, abs(step)) for d, step in enumerate(steps) if step] for steps in self.access.steps]
 
     @cached_property
+    def source(self) -> Traffic:
+        """The array itself, where it is read from a copy that is made in each run."""
+        is_made = self.plan is not None and not self.access.buffer.constant
+        return replace(self, plan=None) if is_made else self
+
+    @cached_property
     def known(self) -> dict[Sizes, tuple[Pieces, float]]:
         """What some points touch of it, and in lines; most schedules have the same arrays."""
         return {}
@@ -206,16 +212,34 @@ class MemoryModel:
     def unforeseen(self, capacity: float, period: int) -> float:
         """Return the bytes that could come from behind a cache while reductions wait for their results.
 
-        A register tile's results are touched once, behind its loop over the reduction: where its rows are
-        short, nothing foresees them.
+        A register tile's results are touched once, behind its loop over the reduction, those that wait in
+        memory at its start: where its rows are short, nothing foresees them.
         """
         if not self.sizes.facts.reduced:
             return 0.0
 
         def late(item: Traffic, sizes: Sizes) -> float:
-            return self.footprint(item, sizes) * (self._jumps(item) - 1.0) if item.written else 0.0
+            if item.written and not self.sizes.facts.waits:
+                return self.footprint(item, sizes) * (self._jumps(item) - 1.0)
+            together = self._tile if item.written else sizes
+            return self.footprint(item, sizes) * self._unforeseen_share(item, together)
 
         return self._loaded(capacity, period, late)
+
+    @cached_property
+    def _tile(self) -> Sizes:
+        """The points of a register tile."""
+        return tuple(map(self.sizes.tile, range(len(self.sizes.extents))))
+
+    def _unforeseen_share(self, item: Traffic, sizes: Sizes) -> float:
+        """Return how much longer rows in other pages take, whose beginnings nothing foresees.
+
+        Of a copy these are the rows from which it is made.
+        """
+        pieces, costs = self.pieces(item.source, sizes), self.costs
+        if min((far for _, far in pieces.apart), default=0) < costs.foreseen_bytes:
+            return 0.0
+        return min(costs.largest_prefetch_factor - 1.0, costs.prefetch_bytes / pieces.bytes)
 
     def _loaded(self, capacity: float, period: int, load: _Measure) -> float:
         usable = self.costs.usable_share * capacity
@@ -249,15 +273,21 @@ class MemoryModel:
         step = item.distance(d) * points
         return int(trips) if 0 < step <= row + self.costs.line_bytes else 1
 
-    def through(self, capacity: float, need: _Measure, load: _Measure, unit: int) -> float:
-        """Return what is loaded where the largest inner part stays whose needs fit."""
+    def through(
+        self, capacity: float, need: _Measure, load: _Measure, unit: int, pass_by: _Measure | None = None
+    ) -> float:
+        """Return what is loaded where the largest inner part stays whose needs fit.
+
+        ``pass_by``: what is touched to load it; where that does not fit, no unit is there twice.
+        """
         every = range(len(self.sizes.loops) + 1)
         depth = bisect_left(every, True, key=lambda k: self.total(need, self.sizes.insides[k]) <= capacity)
         stays, depth = depth < len(every), min(depth, len(self.sizes.loops))
         sizes = self.sizes.insides[depth]
 
         def part(item: Traffic) -> float:
-            return self._part_of_unit(item, depth, sizes, unit) if stays else 1.0
+            is_there = stays and (pass_by is None or pass_by(item, sizes) <= capacity)
+            return self._part_of_unit(item, depth, sizes, unit) if is_there else 1.0
 
         loaded = (
             item.count * self._reloaded(item, depth) * load(item, sizes) * part(item) for item in self.arrays
@@ -315,10 +345,23 @@ class CacheModel:
                 count *= n
         return count * max(1.0, inside / self.costs.page_bytes)
 
+    def _pages_of_source(self, item: Traffic, sizes: Sizes) -> float:
+        """Return the pages from which a copy of what some points touch is made."""
+        return self._pages(item.source, sizes)
+
+    def _page_misses(self, pages: float) -> float:
+        """How often a page is none of the last so many."""
+        source = self._pages_of_source
+        return self.memory.through(pages, self._pages, source, self.costs.page_bytes, source)
+
     @cached_property
-    def page_misses(self) -> float:
-        """How often a page is not at hand."""
-        return self.memory.through(self.costs.pages_at_hand, self._pages, self._pages, self.costs.page_bytes)
+    def page_cycles(self) -> float:
+        """Cycles in which pages are turned to, and looked for where they are not known."""
+        costs = self.costs
+        in_cache = self._data <= self._levels[-1][0]
+        miss = costs.page_miss_in_cache if in_cache else costs.page_miss_in_memory
+        looked_up = self._page_misses(costs.pages_known) * costs.page_walk
+        return self._page_misses(costs.pages_at_hand) * miss + looked_up
 
     @cached_property
     def _levels(self) -> list[tuple[int, float, int]]:
@@ -368,6 +411,4 @@ class CacheModel:
             self.memory.traffic(size, period, short=short) / rate if self._leaves(size) else 0.0
             for short, (size, rate, period) in zip(near, self._levels, strict=True)
         ]
-        in_cache = self._data <= self._levels[-1][0]
-        miss = self.costs.page_miss_in_cache if in_cache else self.costs.page_miss_in_memory
-        return [*cycles, self.page_misses * miss]
+        return [*cycles, self.page_cycles]
