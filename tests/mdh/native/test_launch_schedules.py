@@ -48,3 +48,22 @@ def test_drawn_schedules_are_legal_as_it_stands() -> None:
         for _ in range(40):
             facts = TileFacts(target.node, space.sample(rng))
             assert not problems(facts, target.program().by_name, device)
+
+
+TRIANGLE = """
+void kernel(int n, double A[n][n], double B[n][n], double C[n][n]) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      for (int k = 0; k <= i; k++) C[i][j] += A[i][k] * B[k][j];
+}"""
+
+
+def test_a_triangle_is_judged_as_one() -> None:
+    """Half of a box has half of its points: what is best for all of them is not for the half."""
+    (target,) = tune_targets(specialise(transformed(TRIANGLE), {"n": 512}))
+    device, hom = choose("native", threads=2), target.launched
+    assert isinstance(hom, MdHom) and hom.guard is not None
+    triangle = seeded_space(hom, target.program(), device)
+    box = seeded_space(replace(hom, guard=None), target.program(), device)
+    schedule = triangle.default()
+    assert triangle.predicted(schedule) < 0.7 * box.predicted(schedule)

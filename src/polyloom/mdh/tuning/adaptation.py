@@ -17,15 +17,15 @@ from polyloom.mdh.schedule.signature import Key
 from polyloom.mdh.tuning.kept_choices import kept_choice
 
 DRAWN = 4
-"""Schedules that are drawn as if there was no guard, until the guard allows one."""
+"""Schedules that are drawn, until one is legal for the md_hom as it stands."""
 
 
 @dataclass(frozen=True, eq=False)
 class SeededScheduleSpace:
     """A ``ScheduleSpace`` that can read schedules from elsewhere; its default is worked out once.
 
-    ``space``: of the md_hom without its guard, which loops follow: schedules are drawn, and judged by the
-    cost model, as if there was none. ``legal``: of the md_hom as it stands, which must have them all.
+    ``space``: where schedules are drawn, and judged by the cost model. ``legal``: of the md_hom as it stands,
+    which must have them all.
     ``seeds``: JSON texts of schedules for similar md_homs, from which the default starts.
     ``kept_as``: what the default is kept under for other processes.
     """
@@ -126,11 +126,12 @@ def seeded_space(
 ) -> SeededScheduleSpace:
     """Return the schedules of an md_hom of ``program``; ``seeds``: of similar md_homs, as JSON texts.
 
-    ``node``: the md_hom as it stands, where ``hom`` is one launch of it: all launches have one schedule.
+    ``node``: the md_hom as it stands, where ``hom`` is one launch of it: all launches have one schedule. It is
+    judged as if it had no guard, of which each launch has another part.
     """
     others = () if node is None or node == hom else (node,)
     legal = space_of(hom, program, device, others)
-    if hom.guard is None:
+    if hom.guard is None or not others:
         return SeededScheduleSpace(legal, legal, tuple(seeds), kept_as)
     space = space_of(replace(hom, guard=None), program, device, (hom, *others))
     return SeededScheduleSpace(space, legal, tuple(seeds), kept_as)

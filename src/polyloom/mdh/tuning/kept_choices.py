@@ -18,7 +18,7 @@ from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.signature import Key, digest_of
 
-ROOMS = ("mdh/schedule", "mdh/device", "ir/scalar_functions")
+ROOMS = ("mdh/schedule", "mdh/device", "mdh/tuning", "ir/scalar_functions")
 """What the search and the cost model are made of."""
 
 
