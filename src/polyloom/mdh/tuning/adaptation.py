@@ -126,8 +126,8 @@ def seeded_space(
 ) -> SeededScheduleSpace:
     """Return the schedules of an md_hom of ``program``; ``seeds``: of similar md_homs, as JSON texts.
 
-    ``node``: the md_hom as it stands, where ``hom`` is one launch of it: all launches have one schedule. It is
-    judged as if it had no guard, of which each launch has another part.
+    ``node``: the md_hom as it stands, where ``hom`` is one launch of it: all launches have one schedule.
+    It is judged as if it had no guard, of which each launch has another part.
     """
     others = () if node is None or node == hom else (node,)
     legal = space_of(hom, program, device, others)
