@@ -228,7 +228,8 @@ def _parallel(
     else:
         found = _transformed(scop, mode, strict, in_blocks=in_blocks, wavefronts=wavefronts, tiled=tiled)
     check_written(scop, found.program)
-    program = after_pass(f"the filling of holes of `{scop.name}`", with_filled_holes(found.program))
+    program = with_filled_holes(with_unique_names(found.program))
+    program = after_pass(f"the filling of holes of `{scop.name}`", program)
     program = after_pass(f"the decided choices of `{scop.name}`", with_decided_choices(program))
     if not strict:
         program = after_pass(f"the rerolling of sums of `{scop.name}`", rerolled_sums(program))

@@ -8,8 +8,9 @@ from forms import transformed
 
 from compiled_c import call
 from polyloom.ir.evaluation.programs import evaluate_host
-from polyloom.ir.host import MdHom, Role
+from polyloom.ir.host import MdHom, Nest, Role
 from polyloom.polyhedra.loops.tree import leaves_in
+from polyloom.scop.transform import ReductionMode
 
 FORCES = """
   for (int i = 0; i < n; i++)
@@ -106,3 +107,19 @@ def test_what_is_no_number_there_is_not_combined() -> None:
     np.fill_diagonal(matrix, np.nan)
     found = evaluate_host(program, {"n": 7}, {"A": matrix, "y": np.zeros(7)})
     np.testing.assert_array_equal(found["y"], np.full(7, 6.0))
+
+
+def test_both_forms_of_a_statement_that_two_ranges_of_sizes_have_are_nodes_of_their_own() -> None:
+    """Without reductions it is an md_hom where rows end inside, and a nest where some are empty."""
+    program = transformed(
+        """
+        void kernel(int n, int m, int a[40]) {
+          for (int i = 0; i <= m; i++) {
+            int s = a[0];
+            for (int j = 0; j <= n - i; j++) s += s;
+          }
+        }""",
+        ReductionMode.IGNORE,
+    )
+    names = [node.name for node in leaves_in(program.body) if isinstance(node, MdHom | Nest)]
+    assert len(names) == len({*names}) == 2
