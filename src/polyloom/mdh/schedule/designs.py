@@ -116,9 +116,11 @@ class _Designs:
 
         The sum is cut, so that the pages of a part stay known, or what is read there is copied in panels.
         """
-        r = self._reductions[0][-1] if self.facts.reduced else None
-        turning = [k for k in sorted(self.reads.inner) if r is not None and self._turns_pages(k, r)]
-        if r is None or not turning:
+        if not self.facts.reduced:
+            return
+        r = self._reductions[0][-1]
+        turning = [k for k in sorted(self.reads.inner) if self._turns_pages(k, r)]
+        if not turning:
             return
         for t in [d for d in self.kept if d != v]:
             for tile in dict.fromkeys(self._tiles(v, t, width)):

@@ -128,7 +128,7 @@ class LoopSizes:
         return tuple([min(local[d], n) if is_tiled(d) else n for d, n in enumerate(covered)])
 
     def tile(self, d: int) -> int:
-        """Return how many points a register tile has."""
+        """Return how many points a step has along a dimension: a register tile, where it is kept."""
         return min(self.facts.width(d) * self.private(d), self.length(d))
 
     @cached_property

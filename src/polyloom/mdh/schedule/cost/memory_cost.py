@@ -206,8 +206,11 @@ class MemoryModel:
     def _is_short(self, item: Traffic, sizes: Sizes) -> bool:
         """Whether some points read pieces of lines that lie further apart than any prefetcher foresees."""
         pieces = self.pieces(item, sizes)
-        is_far = min((far for _, far in pieces.apart), default=0) >= self.costs.foreseen_bytes
-        return is_far and pieces.bytes < self.costs.line_bytes and not item.written
+        return self._is_far(pieces) and pieces.bytes < self.costs.line_bytes and not item.written
+
+    def _is_far(self, pieces: Pieces) -> bool:
+        """Whether pieces lie further apart than any prefetcher foresees."""
+        return min((far for _, far in pieces.apart), default=0) >= self.costs.foreseen_bytes
 
     def unforeseen(self, capacity: float, period: int) -> float:
         """Return the bytes that could come from behind a cache while reductions wait for their results.
@@ -237,7 +240,7 @@ class MemoryModel:
         Of a copy these are the rows from which it is made.
         """
         pieces, costs = self.pieces(item.source, sizes), self.costs
-        if min((far for _, far in pieces.apart), default=0) < costs.foreseen_bytes:
+        if not self._is_far(pieces):
             return 0.0
         return min(costs.largest_prefetch_factor - 1.0, costs.prefetch_bytes / pieces.bytes)
 
