@@ -182,7 +182,7 @@ def test_larger_caches_make_larger_blocks() -> None:
 @pytest.mark.parametrize(
     ("name", "size", "sentence"),
     [
-        ("there and back", 3000, "S3, S4: fused in blocks of 32 rows along r; S4 adds up over blocks"),
+        ("there and back", 3000, "S3, S4: fused in blocks of 24 rows along r; S4 adds up over blocks"),
         ("there and back", 100, "S3, S4: apart, though both use `A`, `t`: what S3 touches stays in a cache"),
         (
             "updated first",
