@@ -30,7 +30,7 @@ from polyloom.ir.text.integers import integer_text
 from polyloom.ir.types import ElementType
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import choose
-from polyloom.mdh.native.repeated import Again, Done
+from polyloom.mdh.native.repeated import Again, Done, Repeating
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.mdh.split.plan import Plan
 from polyloom.models import model_inputs, model_reals
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 NDArray = npt.NDArray[Any]
 
 
-class Function:
+class Function(Repeating):
     """A program as a function: call it with arrays, positional in the order of ``inputs``, or by name.
 
     Results come as one array, or a tuple in the order of ``outputs``. The arrays that a function of C updates
@@ -63,7 +63,6 @@ class Function:
     loaded: Loaded | LoadedHost
 
     _keeper: Callable[[Function, float], None] | None = None
-    _again: Again | None = None
 
     def __init__(
         self,
@@ -167,13 +166,8 @@ class Function:
         """Of a model: what callers give and get, and where that is in its program."""
         return None if self.model is None else self.model.ends
 
-    def __call__(self, *arrays: Any, **named: Any) -> Any:
-        """Run once. Errors: ``argument-...``, ``input-...``, ``parameter-...``, ``device-...``."""
-        again = self._again
-        found = NotImplemented if again is None else again(*arrays, **named)
-        if found is NotImplemented:
-            found = tuple(self.results(*arrays, **named).values())
-        return found[0] if len(found) == 1 else found
+    def _checked_call(self, *arrays: Any, **named: Any) -> tuple[Any, ...]:
+        return tuple(self.results(*arrays, **named).values())
 
     def results(self, *arrays: Any, **named: Any) -> dict[str, Any]:
         """Run once and return what a call returns, by name. Errors: those of a call."""

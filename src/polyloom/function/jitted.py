@@ -45,7 +45,7 @@ from polyloom.ir.types import ElementType
 from polyloom.ir.verification.references import Expected
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import choose
-from polyloom.mdh.native.repeated import Again
+from polyloom.mdh.native.repeated import Repeating
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.polyhedra.effort import limited
 from polyloom.scop.transform import ReductionMode, Transformation, host_program
@@ -101,7 +101,7 @@ class Kind:
     valid: set[tuple[int, ...]] = field(default_factory=set)
 
 
-class Jitted:
+class Jitted(Repeating):
     """A function that is compiled for the types of its arguments, and kept; ``python`` is it as it stands.
 
     Arrays that it assigns to are changed in place. Sizes and other integers may be others in each call.
@@ -117,26 +117,12 @@ class Jitted:
         self._signature = inspect.signature(function)
         self._text = text_of_function(function)
         self._kinds: dict[Types, Kind] = {}
-        self._again: Again | None = None
         functools.update_wrapper(self, function)
 
     def __repr__(self) -> str:
         return f"<jit of {self.__name__}{self._signature}, {len(self._kinds)} kinds of arguments compiled>"
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Run once.
-
-        Errors: ``Unsupported`` with ``python-...`` at a place in its file, where that has no affine form;
-        ``argument-...``; ``python-index`` for sizes with which an index is outside; ``input-alias``.
-        """
-        again = self._again
-        found = NotImplemented if again is None else again(*arguments, **named)
-        if found is NotImplemented:
-            found = self._checked(arguments, named)
-        return None if not found else found[0] if len(found) == 1 else found
-
-    def _checked(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Run once, and keep what calls of the same kind need."""
+    def _checked_call(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
         bound = self._bound(arguments, named)
         given = taken(bound)
         kind = self._kind(given.arrays)

@@ -33,7 +33,6 @@ class SavedJitted(Jitted):
         self._fp, self._device, self._threads = about["fp"], None, threads
         self._signature = signature_of(about["signature"])
         self.__name__, self.__doc__ = container.manifest["name"], about["doc"]
-        self._again = None
         self._kinds = {}
         for document, variant in zip(about["kinds"], variants, strict=True):
             self._add(document, variant, device)

@@ -15,7 +15,7 @@ from polyloom.ir.verification.references import Reference, evaluated
 from polyloom.mdh.device.devices import DeviceModel, OpenDevice
 from polyloom.mdh.native.device import NativeDevice
 from polyloom.mdh.native.execution import NativeExecutable, is_written, plain
-from polyloom.mdh.native.repeated import Again, Done
+from polyloom.mdh.native.repeated import Again, Done, Repeating
 from polyloom.mdh.runtime.arguments import Bound, Signature, bind
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.runtime.driver import Driver
@@ -31,7 +31,7 @@ NDArray = npt.NDArray[Any]
 Array = NDArray | DeviceArray
 
 
-class CompiledProgram:
+class CompiledProgram(Repeating):
     """A program on a device: call it with arrays, positional in the order of the C arguments, or by name.
 
     Arrays that the program writes are changed in place, as C does, and returned: one array, or a tuple in the
@@ -66,7 +66,6 @@ class CompiledProgram:
         arrays = [n for n, a in self.constants.items() if isinstance(a, np.ndarray)]
         self.executable = _executable(program, device, emit, arrays)
         self._last: tuple[dict[str, Any], Bound] | None = None
-        self._again: Again | None = None
 
     @property
     def program(self) -> HostProgram:
@@ -78,13 +77,8 @@ class CompiledProgram:
         """Where it runs."""
         return self.executable.device.model
 
-    def __call__(self, *positional: Any, **named: Any) -> Any:
-        """Run once. Errors: ``argument-...``, ``parameter-...``, ``input-...``, ``device-...``."""
-        again = self._again
-        found = NotImplemented if again is None else again(*positional, **named)
-        if found is NotImplemented:
-            found = tuple(self._checked_results(positional, named).values())
-        return found[0] if len(found) == 1 else found
+    def _checked_call(self, *arrays: Any, **named: Any) -> tuple[Any, ...]:
+        return tuple(self._checked_results(arrays, named).values())
 
     def results(self, *positional: Any, **named: Any) -> dict[str, Array]:
         """Run once and return what a call returns, by name. Errors: those of a call."""

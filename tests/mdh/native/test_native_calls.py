@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import inspect
 import subprocess
 import sys
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MethodDescriptorType
 from typing import Any
 
 import numpy as np
@@ -20,6 +24,7 @@ from polyloom.mdh.native import build, python_calls
 from polyloom.mdh.native.build import Unit, shared_object
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.native.execution import NativeArray
+from polyloom.mdh.native.repeated import Repeating
 from polyloom.mdh.native.team import load_library
 
 SCALE = "void scale(int n, float s, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] = s * x[i]; }"
@@ -223,29 +228,29 @@ def test_calls_like_one_before_are_done_by_c_alone() -> None:
     np.testing.assert_array_equal(other, FIVE)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        lambda x, y: (4, 2.0, x, y),
-        lambda x, y: (5.0, 2.0, x, y),
-        lambda x, y: (2**70, 2.0, x, y),
-        lambda x, y: (True, 2.0, x, y),
-        lambda x, y: (5, np.float32(2), x, y),
-        lambda x, y: (5, 1e300, x, y),
-        lambda x, y: (5, 2.0, x, y.astype(np.float64)),
-        lambda x, y: (5, 2.0, x.astype(">f4"), y),
-        lambda x, y: (5, 2.0, np.repeat(x, 2)[::2], y),
-        lambda x, y: (5, 2.0, x.reshape(5, 1), y),
-        lambda x, y: (5, 2.0, list(x), y),
-        lambda x, y: (5, 2.0, np.frombuffer(b"." + x.tobytes(), np.float32, offset=1), y),
-        lambda x, y: (5, 2.0, x, np.frombuffer(y.tobytes(), np.float32)),
-        lambda x, y: (5, 2.0, y, y),
-        lambda x, y: (5, 2.0, *(lambda room: (room[:5], room[4:]))(np.zeros(9, np.float32))),
-        lambda x, y: (5, 2.0, x, y.view(type("Own", (np.ndarray,), {}))),
-        lambda x, y: (5, 2.0, x),
-        lambda x, y: (5, 2.0, x, y, y),
-    ],
-)
+OTHER_CALLS: list[Any] = [
+    lambda x, y: (4, 2.0, x, y),
+    lambda x, y: (5.0, 2.0, x, y),
+    lambda x, y: (2**70, 2.0, x, y),
+    lambda x, y: (True, 2.0, x, y),
+    lambda x, y: (5, np.float32(2), x, y),
+    lambda x, y: (5, 1e300, x, y),
+    lambda x, y: (5, 2.0, x, y.astype(np.float64)),
+    lambda x, y: (5, 2.0, x.astype(">f4"), y),
+    lambda x, y: (5, 2.0, np.repeat(x, 2)[::2], y),
+    lambda x, y: (5, 2.0, x.reshape(5, 1), y),
+    lambda x, y: (5, 2.0, list(x), y),
+    lambda x, y: (5, 2.0, np.frombuffer(b"." + x.tobytes(), np.float32, offset=1), y),
+    lambda x, y: (5, 2.0, x, np.frombuffer(y.tobytes(), np.float32)),
+    lambda x, y: (5, 2.0, y, y),
+    lambda x, y: (5, 2.0, *(lambda room: (room[:5], room[4:]))(np.zeros(9, np.float32))),
+    lambda x, y: (5, 2.0, x, y.view(type("Own", (np.ndarray,), {}))),
+    lambda x, y: (5, 2.0, x),
+    lambda x, y: (5, 2.0, x, y, y),
+]
+
+
+@pytest.mark.parametrize("arguments", OTHER_CALLS)
 def test_c_leaves_all_other_calls_alone(arguments: Any) -> None:
     program, x, y = polyloom.load(SCALE, device="native", threads=2), FIVE.copy(), np.zeros(5, np.float32)
     program(5, 2.0, x, y)
@@ -253,6 +258,91 @@ def test_c_leaves_all_other_calls_alone(arguments: Any) -> None:
     assert not quick(program, *arguments(x, y)) and (y == 7).all() and (x == FIVE).all()
     assert not quick(program, 5, 2.0, x, z=y) and not quick(program, 5, 2.0, x, x=y)
     assert quick(program, 5, 2.0, x, y)
+
+
+def outcome(program: Any, named: Any, x: Any, y: Any, *arguments: Any) -> Any:
+    """What a call after one that C can repeat ends in: a diagnostic, or what it returns and leaves."""
+    program(5, 2.0, x, y)
+    y[:] = 7
+    try:
+        found = program(*arguments, **named)
+    except PolyloomError as fault:
+        return str(fault), str(y)
+    return type(found).__name__, str(found), [found is a for a in arguments], str(y)
+
+
+@pytest.mark.parametrize("arguments", [lambda x, y: (5, 2.0, x, y), lambda x, y: (5, 2.0), *OTHER_CALLS])
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_calls_that_begin_in_c_end_as_those_of_python(
+    arguments: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = polyloom.load(SCALE, device="native", threads=2)
+    program(5, 2.0, FIVE, np.zeros(5, np.float32))
+    assert isinstance(Repeating.__call__, MethodDescriptorType)
+    ends: list[Any] = []
+    for _ in range(2):
+        for named in ({}, {"z": FIVE}, {"x": FIVE}):
+            x, y = FIVE.copy(), np.zeros(5, np.float32)
+            ends.append(outcome(program, named, x, y, *arguments(x, y)))
+        monkeypatch.setattr(Repeating, "__call__", Repeating._call)
+    assert ends[:3] == ends[3:]
+
+
+def test_what_begins_in_c_is_as_it_was_for_python() -> None:
+    program, y = polyloom.load(SCALE, device="native"), np.zeros(5, np.float32)
+    assert program(5, 2.0, FIVE, y) is y and isinstance(type(program).__call__, MethodDescriptorType)
+    assert list(map(str, inspect.signature(program).parameters.values())) == ["*arrays", "**named"]
+    assert "argument-" in str(type(program).__call__.__doc__)
+    assert type(program).__call__(program, 5, 3.0, FIVE, y=y) is y and program.__call__(5, 3.0, FIVE, y) is y
+    np.testing.assert_array_equal(y, 3 * FIVE)
+    with pytest.raises(TypeError):
+        type(program).__call__(y, 5, 3.0, FIVE, y)
+
+    class Counted(type(program)):  # type: ignore[misc]
+        calls = 0
+
+        def __call__(self, *arrays: Any, **named: Any) -> Any:
+            self.calls += 1
+            return super().__call__(*arrays, **named)
+
+    program.__class__ = Counted
+    assert program(5, 4.0, FIVE, y=y) is y and program.calls == 1
+    np.testing.assert_array_equal(y, 4 * FIVE)
+
+
+def test_a_call_that_begins_in_c_keeps_nothing() -> None:
+    program, y = polyloom.load(SCALE, device="native"), np.zeros(5, np.float32)
+    program(5, 2.0, FIVE, y)
+    word = str(np.str_("another"))
+    known = program, program._again, y, word
+    before = [sys.getrefcount(each) for each in known]
+    for _ in range(20):
+        program(5, 2.0, FIVE, y=y)
+        with pytest.raises(PolyloomError):
+            program(5, 2.0, FIVE, **{word: y})
+    again, program._again = program._again, None
+    program._again = again
+    del again
+    assert [sys.getrefcount(each) for each in known] == before
+    gone = weakref.ref(program)
+    del program, known
+    gc.collect()
+    assert gone() is None
+
+
+def test_several_results_and_none() -> None:
+    two = polyloom.load("void two(float x[2], float y[3]) { x[1] = 4; y[0] = 5; }", device="native")
+    x, y = np.zeros(2, np.float32), np.zeros(3, np.float32)
+    for _ in range(3):
+        left = two(x, y=y)
+        assert type(left) is tuple and left[0] is x and left[1] is y
+
+    def twos(x: Any) -> None:
+        for i in range(x.shape[0]):
+            x[i] = 2
+
+    silent = polyloom.jit(twos, device="native")
+    assert [silent(x) for _ in range(3)] == [None] * 3 and quick(silent, x) and (x == 2).all()
 
 
 def test_c_does_calls_of_hundreds_of_arrays_in_any_order() -> None:
@@ -297,12 +387,12 @@ def test_where_objects_lie_otherwise_calls_are_checked(change: str, monkeypatch:
         monkeypatch.setattr(python_calls.sysconfig, "get_config_var", lambda name: 1)
     else:
         monkeypatch.setitem(python_calls._FLAGS, "aligned", 0x200)
-    python_calls._method.cache_clear()
+    python_calls._library.cache_clear()
     program, y = scale(), np.zeros(5, np.float32)
     for factor in (2.0, 3.0):
         np.testing.assert_array_equal(program(5, factor, FIVE, y), factor * FIVE)
         assert program._again is None
-    python_calls._method.cache_clear()
+    python_calls._library.cache_clear()
 
 
 # -- compilers

@@ -3,6 +3,7 @@
  * No header of Python or NumPy is needed: functions of CPython come as addresses, and how its objects and
  * arrays of NumPy begin is stated below; `python_calls.py` compares that with an array of the process first.
  */
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -53,6 +54,9 @@ struct python { /* functions and objects of this process */
     void (*forget_fault)(void);
     void (*keep)(struct object *);
     void (*drop)(struct object *);
+    struct object *(*call_with)(struct object *, struct object *const *, size_t, struct object *);
+    struct object *(*attribute)(struct object *, struct object *);
+    struct object *none, *again, *checked; /* the latter: names of attributes */
 };
 
 struct argument {
@@ -281,4 +285,39 @@ struct object *call_again(struct object *self, struct object *const *given, intp
     run_together(&call);
     python.acquire(thread);
     return handed_over(plan, left);
+}
+
+/* None, the only one, or all of a tuple, which is dropped where it is not returned. */
+static struct object *only_one(struct object *all)
+{
+    const intptr_t count = python.size(all);
+    if (count > 1)
+        return all;
+    struct object *only = count ? python.item(all, 0) : python.none;
+    python.keep(only);
+    python.drop(all);
+    return only;
+}
+
+/* `Repeating._call`, a function of Python: the call before again, or the checked one where it is none like it. */
+struct object *call_object(struct object *self, struct object *const *given, intptr_t count, struct object *names)
+{
+    struct object *found = python.refused, *again = python.attribute(self, python.again);
+    if (!again)
+        return 0;
+    python.keep(found);
+    if (again != python.none) {
+        python.drop(found);
+        found = python.call_with(again, given, (size_t)count, names);
+    }
+    python.drop(again);
+    if (found == python.refused) {
+        python.drop(found);
+        struct object *checked = python.attribute(self, python.checked);
+        if (!checked)
+            return 0;
+        found = python.call_with(checked, given, (size_t)count, names);
+        python.drop(checked);
+    }
+    return found ? only_one(found) : 0;
 }

@@ -7,6 +7,7 @@ an array of NumPy lies in memory is compared with one of the process before C lo
 from __future__ import annotations
 
 import ctypes
+import inspect
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
@@ -21,6 +22,9 @@ import numpy.typing as npt
 from polyloom.mdh.native.team import load_library
 
 NDArray = npt.NDArray[Any]
+
+AGAIN, CHECKED = "_again", "_checked_call"
+"""Attributes of what is called: a function of ``again`` or None, and what checks arguments."""
 
 MOST = 1 << 14
 """Addresses, arguments and results of a call, each; they lie on the stack."""
@@ -47,6 +51,8 @@ _FUNCTIONS = (
     "PyErr_Clear",
     "Py_IncRef",
     "Py_DecRef",
+    "PyObject_Vectorcall",
+    "PyObject_GetAttr",
 )
 
 _FAST_WITH_NAMES = 0x80 | 0x2
@@ -125,9 +131,10 @@ def again(
 
     None in a process that has no such functions.
     """
-    method = _method(library)
-    if method is None or max(len(arguments), len(results), len(addresses)) > MOST:
+    loaded = _library(library)
+    if loaded is None or max(len(arguments), len(results), len(addresses)) > MOST:
         return None
+    method = _method(loaded.call_again, "again", "Run once.")
     kept: list[Any] = [method, valid, *alive]
     integers = (ctypes.c_int64 * 1)()
     places = (ctypes.c_int64 * max(1, len(addresses)))(*addresses)
@@ -180,20 +187,42 @@ def _result(result: Result, kept: list[Any]) -> Any:
 
 
 @cache
-def _method(library: Path) -> _Method | None:
-    """Return the function of C as Python's; None where C does not know how objects lie in memory."""
+def call_in_c(kind: Any, library: Path) -> _Method | None:
+    """Replace ``__call__`` of a class by one of C that does the same (``Repeating._call``).
+
+    Where C does not know how objects lie in memory it stays as it is. The class needs what is returned as
+    long as it is there; the cache keeps it.
+    """
+    loaded = _library(library)
+    if loaded is None:
+        return None
+    text = f"__call__($self, /, *arrays, **named)\n--\n\n{inspect.getdoc(kind.__call__)}"
+    method = _method(loaded.call_object, "__call__", text)
+    make = ctypes.pythonapi.PyDescr_NewMethod
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
+    kind.__call__ = make(kind, ctypes.addressof(method))
+    return method
+
+
+def _method(function: Any, name: str, text: str) -> _Method:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    return _Method(name.encode(), address, _FAST_WITH_NAMES, text.encode())
+
+
+@cache
+def _library(library: Path) -> ctypes.CDLL | None:
+    """Return the functions of C, ready; None where C does not know how objects lie in memory."""
     known = sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
     if not known or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     loaded = load_library(library)
-    if not hasattr(loaded, "call_again") or not _is_described(loaded):
+    if not hasattr(loaded, "call_object") or not _is_described(loaded):
         return None
     objects = int, float, np.ndarray, np.zeros, NotImplemented
     functions = (ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _FUNCTIONS)
-    words = [*map(id, objects), *functions]
+    words = [*map(id, objects), *functions, *map(id, (None, sys.intern(AGAIN), sys.intern(CHECKED)))]
     loaded.set_python((ctypes.c_void_p * len(words))(*words))
-    address = ctypes.cast(loaded.call_again, ctypes.c_void_p).value
-    return _Method(b"again", address, _FAST_WITH_NAMES, b"Run once.")
+    return loaded
 
 
 def _is_described(library: ctypes.CDLL) -> bool:

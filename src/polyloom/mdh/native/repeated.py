@@ -16,13 +16,50 @@ import numpy as np
 
 from polyloom.ir.host import Buffer
 from polyloom.mdh.native.execution import LINE, NativeArray, NativeExecutable, Prepared, address, is_written
-from polyloom.mdh.native.python_calls import ARRAY, DOUBLE, FLOAT, INTEGER, SAME, Argument, Result, again
+from polyloom.mdh.native.python_calls import (
+    ARRAY,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    SAME,
+    Argument,
+    Result,
+    again,
+    call_in_c,
+)
 from polyloom.mdh.native.team import team
 from polyloom.mdh.runtime.arguments import Bound
 from polyloom.mdh.runtime.arrays import is_usable
 
 Again = Callable[..., Any]
 """Takes arguments like those of a call before; ``NotImplemented``, without effect, where they are not."""
+
+
+class Repeating:
+    """What is called, and repeats a call before where one is like it."""
+
+    _again: Again | None = None
+
+    def _call(self, *arrays: Any, **named: Any) -> Any:
+        """Run once.
+
+        Errors: ``argument-...``, ``input-...``, ``parameter-...``, ``device-...``. Of ``polyloom.jit`` also
+        ``Unsupported`` with ``python-...`` at a place in its file, where that has no affine form, and
+        ``python-index`` for sizes with which an index is outside.
+        """
+        again = self._again
+        found = NotImplemented if again is None else again(*arrays, **named)
+        if found is NotImplemented:
+            found = self._checked_call(*arrays, **named)
+        return None if not found else found[0] if len(found) == 1 else found
+
+    __call__ = _call
+    """By ``call_in_c`` the same in C, once there is a call to repeat."""
+
+    def _checked_call(self, *arrays: Any, **named: Any) -> tuple[Any, ...]:
+        """Run once, whatever was called before; return all results."""
+        raise NotImplementedError
+
 
 _REALS = {np.dtype(np.float64): DOUBLE, np.dtype(np.float32): FLOAT}
 
@@ -65,6 +102,7 @@ class Done:
         made = [_result(name, inner, prepared, buffers[name]) for name in results]
         stays = [n for n, a in zip(inner, arguments, strict=True) if a.kind == ARRAY]
         entry = prepared.entry
+        call_in_c(Repeating, entry.team)
         return again(
             entry.team,
             team(entry.threads, entry.team).address,
