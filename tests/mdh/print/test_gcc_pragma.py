@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from c_host_programs import host_programs_of
+from polyloom.api.opencl import drop_in
 from polyloom.c_compilers import c_compiler
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.native.build import FLAGS
-from polyloom.mdh.print.c_source import gcc_pragma, may_stay_as_it_is, sums_choices
+from polyloom.mdh.print.gcc_pragma import gcc_pragma, may_stay_as_it_is, sums_choices
 
 GUARDED = """
 void steps(long begin, long n, float (*restrict a)[100], float (*restrict b)[100])
@@ -105,3 +107,66 @@ def test_sums_of_choices_are_seen() -> None:
     for form, chooses in ((chosen, True), (plain, False)):
         (program,) = host_programs_of(SUMS.format(form.format("i"), form.format("i + 1")))
         assert sums_choices(program_tree(program).body) is chooses
+
+
+TILE = """
+typedef double wide __attribute__((vector_size(32)));
+void sums(long n, const double *restrict a, const wide *restrict b, wide *restrict c)
+{{
+    wide {names};
+    {start}
+    for (long k = 0; k < n; k += 2) {{
+        {steps}
+    }}
+    {ends}
+}}
+"""
+
+
+def tile(rows: int = 6, columns: int = 2) -> str:
+    """A product whose results are in registers, two steps of its sum in turn."""
+    cells = [(i, j) for i in range(rows) for j in range(columns)]
+    steps = [
+        f"t{i}{j} = t{i}{j} + a[{i} * n + k + {k}] * b[{columns} * (k + {k}) + {j}];"
+        for k in range(2)
+        for i, j in cells
+    ]
+    return TILE.format(
+        names=", ".join(f"t{i}{j}" for i, j in cells),
+        start=" ".join(f"t{i}{j} = (wide){{0}};" for i, j in cells),
+        steps="\n        ".join(steps),
+        ends=" ".join(f"c[{columns * i + j}] = t{i}{j};" for i, j in cells),
+    )
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="instructions of x86-64 are looked at")
+def test_tiles_stay_in_registers_where_sums_may_have_any_order(tmp_path: Path) -> None:
+    compiler = c_compiler("gcc")
+    if compiler is None:
+        pytest.skip("there is no gcc")
+    additions = []
+    for orders in (True, False):
+        pragma = '#pragma GCC optimize("O3")\n' + gcc_pragma(strict=False, orders=orders)
+        (tmp_path / "tile.c").write_text(pragma + tile())
+        words = [*compiler.command, "-O3", "-mavx2", "-mfma", "-ffast-math", "-S", "tile.c", "-o", "tile.s"]
+        subprocess.run(words, cwd=tmp_path, check=True)
+        additions.append((tmp_path / "tile.s").read_text().count("vaddpd"))
+    assert additions[0] == 0 < additions[1]
+
+
+PRODUCT = """void kernel(int n, int m, double a[n][m], double b[m][n], double c[n][n]) {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            for (int k = 0; k < m; k++) c[i][j] += a[i][k] * b[k][j];
+}"""
+STENCIL = """void kernel(int n, double a[n][n], double b[n][n]) {
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < n - 1; j++) b[i][j] = a[i][j] + 0.5 * (a[i][j - 1] + a[i][j + 1] + a[i + 1][j]);
+}"""
+
+
+def test_drop_ins_with_tiles_of_sums_keep_their_order(tmp_path: Path) -> None:
+    for text, orders in ((PRODUCT, True), (STENCIL, False)):
+        (tmp_path / "kernel.c").write_text(text)
+        found = drop_in(tmp_path / "kernel.c", target="c").files["polyloom_loops.c"]
+        assert ("no-associative-math" in found) is orders

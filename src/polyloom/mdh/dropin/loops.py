@@ -31,8 +31,9 @@ from polyloom.mdh.dropin.folder import Side, Versions
 from polyloom.mdh.dropin.signature import TAKEN, Signature, header, qualifier
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.native.execution import Schedules, function_of
-from polyloom.mdh.print.c_source import Around, CText, c_file, c_text, gcc_pragma, sums_choices
+from polyloom.mdh.print.c_source import Around, CText, c_file, c_text
 from polyloom.mdh.print.dialect import C, Dialect
+from polyloom.mdh.print.gcc_pragma import fills_registers, gcc_pragma, sums_choices
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.values import integer_c
 from polyloom.mdh.tree.nodes import Function
@@ -98,20 +99,23 @@ def loops_file(
         texts += made
         pairs = list(zip(versions, made, strict=True))
         definitions.append(_definition(call, pairs, dialect, special=features is not None))
-    chooses = any(sums_choices(version.function.body) for _, versions in functions for version in versions)
+    bodies = [version.function.body for _, versions in functions for version in versions]
+    pragma = gcc_pragma(
+        strict=strict, chooses=any(map(sums_choices, bodies)), orders=any(map(fills_registers, bodies))
+    )
     head = f" for processors with {features.name}" if features else ""
     around = Around(
         head=_HEAD.format(header=HEADER, processors=head),
-        before=_pragmas(features, strict=strict, chooses=chooses),
+        before=_pragmas(features, pragma, strict=strict),
         after=f"{_POP}\n" + "\n".join(definitions),
         needs=dialect.noted,
     )
     return c_file(texts, around)
 
 
-def _pragmas(features: _Features | None, *, strict: bool, chooses: bool) -> str:
+def _pragmas(features: _Features | None, pragma: str, *, strict: bool) -> str:
     """Return what is said to compilers."""
-    text = _GCC.format(pragma=gcc_pragma(strict=strict, chooses=chooses))
+    text = _GCC.format(pragma=pragma)
     if strict:
         text += _CLANG_STRICT
     if features:

@@ -17,14 +17,10 @@ Not in the papers: the tree, and its C.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any
 
-from polyloom.ir.expressions import Expression, Select
-from polyloom.ir.expressions import walk as parts_of
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_statements import (
     array_variable,
@@ -37,6 +33,7 @@ from polyloom.mdh.print.c_statements import (
     statement_lines,
 )
 from polyloom.mdh.print.dialect import QUICK_C, C
+from polyloom.mdh.print.gcc_pragma import carries_values, gcc_pragma, may_stay_as_it_is, sums_choices
 from polyloom.mdh.print.helpers import definitions
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.needs import Needs, all_needs
@@ -56,7 +53,6 @@ from polyloom.mdh.tree.nodes import (
     LetInteger,
     Mark,
     Statement,
-    Store,
 )
 from polyloom.mdh.tree.rewrite import arrays_used, declared_in, integers_used, loads_of, walk
 from polyloom.mdh.tree.trips import is_parallel, nested_groups, stores_where_asked, trip_count
@@ -64,96 +60,6 @@ from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_o
 
 WIDEST = 110
 """Characters of a line."""
-
-
-def gcc_pragma(*, strict: bool, keeps: bool = True, splits: bool = False, chooses: bool = False) -> str:
-    """Return what gcc is told in a file, by lines: what its version 12 does wrong or badly is left undone.
-
-    Vectors of statements side by side lose conversions (``(double)(float)x`` is ``x``) and have elements from
-    wrong places; vectors of loops add ``s += x[i + 1]; s += x[i];`` in the order of the subscripts.
-    Registers are shared out loop by loop (``ira-region=all``): else what a loop outside holds stays in some,
-    and the vectors of an innermost loop are on the stack. So they are where sums become one variable with
-    what they begin as (coalescing).
-    Vectors that it ``keeps`` for the next iteration (predictive commoning) are more than registers hold.
-    A loop with a guard on its iterator (``if (k >= 1)``) is not split: each half has all that is inside. One
-    that ``splits`` ends where nothing changes any more: what a branch on data asks, that branch alone sets.
-    One that ``chooses`` what it adds, ``s += a ? x[i] : 0; s += b ? x[i + 1] : 0; ..``, stays as it is: of
-    the vectors of floats that such a chain becomes, all but the first are lost.
-    """
-    told = [] if keeps else ['"no-predictive-commoning"']
-    told += [] if splits else ['"no-split-loops"']
-    told += ['"no-tree-slp-vectorize", "ira-region=all", "no-tree-coalesce-vars"']
-    told += ['"no-tree-loop-if-convert"'] if chooses else []
-    told += ['"fp-contract=off", "no-tree-loop-vectorize"'] if strict else []
-    return "\n".join(f"#pragma GCC optimize({each})" for each in told)
-
-
-def may_stay_as_it_is(code: Code) -> bool:
-    """Return whether a loop changes scalars under one branch on them, as an escape-time iteration does.
-
-    Not where a branch asks for an integer: loops with such guards would be split too.
-    """
-    inside = list(walk(code))
-    branches = [s for s in inside if isinstance(s, If)]
-    if any(not isinstance(branch.condition, Compute) for branch in branches):
-        return False
-    loops = (s for s in inside if isinstance(s, For) and s.kind is Kind.SEQUENTIAL)
-    scalars = {s.name for s in inside if isinstance(s, Array) and not s.shape}
-    return any(
-        isinstance(last, If) and {load.array for load in loads_of(replace(last, body=()))} <= scalars
-        for loop in loops
-        for last in loop.body[-1:]
-    )
-
-
-def sums_choices(code: Code) -> bool:
-    """Return whether a loop adds floats more than once to the same element, and not always what it has."""
-    loops = [loop for loop in walk(code) if isinstance(loop, For)]
-    return any(_sums_choices(loop) for loop in loops if loop.kind is not Kind.VECTOR)
-
-
-def _sums_choices(loop: For) -> bool:
-    sums = list(_sums(loop.body, times=1, is_guarded=False))
-    counts = Counter[Any]()
-    for store, times, _ in sums:
-        counts[store.array, store.subscripts] += times
-    return any(
-        counts[store.array, store.subscripts] > 1 and (is_guarded or _chooses(store.value.expression))
-        for store, _, is_guarded in sums
-    )
-
-
-def _sums(code: Code, times: int, is_guarded: bool) -> Iterator[tuple[Store, int, bool]]:
-    """Yield what is added to floats, how often it is written out, and whether under a condition."""
-    for part in code:
-        match part:
-            case Store() if part.value.expression.type.is_float and _adds(part):
-                yield part, times, is_guarded
-            case For(kind=kind) if kind is not Kind.VECTOR:
-                yield from _sums(part.body, times + (kind is Kind.UNROLLED), is_guarded)
-            case If():
-                yield from _sums((*part.body, *part.otherwise), times, is_guarded=True)
-            case _:
-                pass
-
-
-def _adds(store: Store) -> bool:
-    return any((x.array, x.subscripts) == (store.array, store.subscripts) for x in loads_of(store))
-
-
-def _chooses(expression: Expression) -> bool:
-    return any(isinstance(part, Select) for part in parts_of(expression))
-
-
-def carries_values(code: Code) -> bool:
-    """Return whether a loop loads, in scalars, what its iterations before stored: registers may keep it."""
-    return any(
-        store.array in {load.array for load in loads_of(store) if load.subscripts != store.subscripts}
-        for loop in walk(code)
-        if isinstance(loop, For) and loop.kind is Kind.SEQUENTIAL
-        for store in loop.body
-        if isinstance(store, Store)
-    )
 
 
 MOST_ALONE = 8

@@ -1,0 +1,129 @@
+"""What gcc is told of a file: what its version 12 does wrong or badly is left undone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from polyloom.ir.expressions import Expression, Select
+from polyloom.ir.expressions import walk as parts_of
+from polyloom.mdh.tree.nodes import Array, Code, Compute, For, If, Kind, Store
+from polyloom.mdh.tree.rewrite import loads_of, walk
+
+MANY = 8
+"""Half of the least number of vector registers."""
+
+
+def gcc_pragma(
+    *,
+    strict: bool,
+    keeps: bool = True,
+    splits: bool = False,
+    chooses: bool = False,
+    orders: bool = False,
+) -> str:
+    """Return what gcc is told in a file, by lines: what its version 12 does wrong or badly is left undone.
+
+    Vectors of statements side by side lose conversions (``(double)(float)x`` is ``x``) and have elements from
+    wrong places; vectors of loops add ``s += x[i + 1]; s += x[i];`` in the order of the subscripts.
+    Registers are shared out loop by loop (``ira-region=all``): else what a loop outside holds stays in some,
+    and the vectors of an innermost loop are on the stack. So they are where sums become one variable with
+    what they begin as (coalescing).
+    Vectors that it ``keeps`` for the next iteration (predictive commoning) are more than registers hold.
+    A loop with a guard on its iterator (``if (k >= 1)``) is not split: each half has all that is inside. One
+    that ``splits`` ends where nothing changes any more: what a branch on data asks, that branch alone sets.
+    One that ``chooses`` what it adds, ``s += a ? x[i] : 0; s += b ? x[i + 1] : 0; ..``, stays as it is: of
+    the vectors of floats that such a chain becomes, all but the first are lost.
+    One that ``orders`` what it adds, as a tile in registers does, keeps that order under ``-ffast-math`` too:
+    with others more is alive than registers hold.
+    """
+    told = [] if keeps else ['"no-predictive-commoning"']
+    told += [] if splits else ['"no-split-loops"']
+    told += ['"no-tree-slp-vectorize", "ira-region=all", "no-tree-coalesce-vars"']
+    told += ['"no-tree-loop-if-convert"'] if chooses else []
+    told += ['"no-associative-math"'] if orders else []
+    told += ['"fp-contract=off", "no-tree-loop-vectorize"'] if strict else []
+    return "\n".join(f"#pragma GCC optimize({each})" for each in told)
+
+
+def may_stay_as_it_is(code: Code) -> bool:
+    """Return whether a loop changes scalars under one branch on them, as an escape-time iteration does.
+
+    Not where a branch asks for an integer: loops with such guards would be split too.
+    """
+    inside = list(walk(code))
+    branches = [s for s in inside if isinstance(s, If)]
+    if any(not isinstance(branch.condition, Compute) for branch in branches):
+        return False
+    loops = (s for s in inside if isinstance(s, For) and s.kind is Kind.SEQUENTIAL)
+    scalars = {s.name for s in inside if isinstance(s, Array) and not s.shape}
+    return any(
+        isinstance(last, If) and {load.array for load in loads_of(replace(last, body=()))} <= scalars
+        for loop in loops
+        for last in loop.body[-1:]
+    )
+
+
+def sums_choices(code: Code) -> bool:
+    """Return whether a loop adds floats more than once to the same element, and not always what it has."""
+    return any(
+        is_guarded or _chooses(store.value.expression)
+        for loop in _loops(code)
+        for store, is_guarded in _sums(loop, vectors=False)
+    )
+
+
+def fills_registers(code: Code) -> bool:
+    """Return whether a loop adds floats more than once to each of many elements, as a tile in registers."""
+    return any(
+        len({(store.array, store.subscripts) for store, _ in _sums(loop, vectors=True)}) >= MANY
+        for loop in _loops(code)
+    )
+
+
+def _loops(code: Code) -> Iterator[For]:
+    return (loop for loop in walk(code) if isinstance(loop, For) and loop.kind is not Kind.VECTOR)
+
+
+def _sums(loop: For, *, vectors: bool) -> Iterator[tuple[Store, bool]]:
+    """Yield what is added to floats more than once, and whether under a condition."""
+    sums = list(_terms(loop.body, times=1, is_guarded=False, vectors=vectors))
+    counts = Counter[Any]()
+    for store, times, _ in sums:
+        counts[store.array, store.subscripts] += times
+    return ((store, guarded) for store, _, guarded in sums if counts[store.array, store.subscripts] > 1)
+
+
+def _terms(code: Code, times: int, is_guarded: bool, vectors: bool) -> Iterator[tuple[Store, int, bool]]:
+    """Yield what is added to floats, how often it is written out, and whether under a condition."""
+    for part in code:
+        match part:
+            case Store() if part.value.expression.type.is_float and _adds(part):
+                yield part, times, is_guarded
+            case For(kind=kind) if vectors or kind is not Kind.VECTOR:
+                yield from _terms(part.body, times + (kind is Kind.UNROLLED), is_guarded, vectors)
+            case If():
+                yield from _terms((*part.body, *part.otherwise), times, is_guarded=True, vectors=vectors)
+            case _:
+                pass
+
+
+def _adds(store: Store) -> bool:
+    return any((x.array, x.subscripts) == (store.array, store.subscripts) for x in loads_of(store))
+
+
+def _chooses(expression: Expression) -> bool:
+    return any(isinstance(part, Select) for part in parts_of(expression))
+
+
+def carries_values(code: Code) -> bool:
+    """Return whether a loop loads, in scalars, what its iterations before stored: registers may keep it."""
+    return any(
+        store.array in {load.array for load in loads_of(store) if load.subscripts != store.subscripts}
+        for loop in walk(code)
+        if isinstance(loop, For) and loop.kind is Kind.SEQUENTIAL
+        for store in loop.body
+        if isinstance(store, Store)
+    )
