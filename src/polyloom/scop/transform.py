@@ -44,6 +44,7 @@ from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.joined_accumulators import with_accumulators_joined
 from polyloom.scop.preparation.last_values import with_last_values
+from polyloom.scop.preparation.local_arrays import without_local_arrays
 from polyloom.scop.preparation.remainders import with_remainders_joined
 from polyloom.scop.preparation.unchanged import without_unchanged
 from polyloom.scop.schedule.arrays import buffers, parameters
@@ -205,7 +206,7 @@ _CONTEXT = 50_000
 def prepared(scop: Scop, mode: ReductionMode, *, strict: bool) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
     alone = with_existing_targets(with_locals_always_set(scop))
-    found = substituted(with_choices_made(with_remainders_joined(joined(alone))))
+    found = without_local_arrays(substituted(with_choices_made(with_remainders_joined(joined(alone)))))
     if mode is ReductionMode.DETECT:
         fewer = with_accumulators_joined(found, strict=strict)
         found = found if fewer is found else substituted(fewer)

@@ -138,7 +138,7 @@ def _unconditional(statement: ScopStatement, array: ScopArray) -> ScopStatement:
     """Return a statement that stores what there is, where its condition does not hold."""
     if statement.condition is None:
         return statement
-    value = _as_stored(statement.value, array)
+    value = as_stored(statement.value, array)
     old = Read(len(statement.reads), array.type)
     reads = (*statement.reads, statement.target)
     return replace(statement, reads=reads, value=Select(statement.condition, value, old), condition=None)
@@ -149,7 +149,8 @@ def _called(access: ScopAccess, array: str) -> ScopAccess:
     return replace(access, array=array, relation=access.relation.set_tuple_name(_DIM.out, array))
 
 
-def _as_stored(value: Expression, array: ScopArray) -> Expression:
+def as_stored(value: Expression, array: ScopArray) -> Expression:
+    """Return a value in the type of the array that holds it."""
     return value if value.type is array.type else Convert(array.type, value)
 
 
@@ -162,7 +163,7 @@ def _without_value_of(
     """
     array = next(a for a in scop.arrays if a.name == giving.target.array)
     users = [s for s in scop.statements if s is not giving and s.uses(array.name)]
-    if array.origin is not Origin.INNER or not (users or overwritten) or not _is_value(giving):
+    if array.origin is not Origin.INNER or not (users or overwritten) or not is_value(giving):
         return scop
     if not _is_cheap(giving.value, [_count(s, array.name) for s in users]):
         return scop
@@ -170,8 +171,9 @@ def _without_value_of(
         _is_given(giving, user, entries) and _is_unchanged(giving, user, scop, entries) for user in users
     ):
         return scop
-    value = _as_stored(giving.value, array)
-    made = {s.name: _with_value(s, lifted(replace(giving, value=value), s)) for s in users}
+    value = as_stored(giving.value, array)
+    given = replace(giving, value=value)
+    made = {s.name: with_value(s, lifted(given, s), _places(s, array.name)) for s in users}
     statements = tuple(made.get(s.name, s) for s in scop.statements)
     return without(replace(scop, statements=statements), {giving.name})
 
@@ -182,8 +184,8 @@ def _is_cheap(value: Expression, counts: list[int]) -> bool:
     return (len(counts) - 1) * each <= MOST_INSTRUCTIONS and (sum(counts) - 1) * each <= LONGEST_TEXT
 
 
-def _is_value(giving: ScopStatement) -> bool:
-    """Whether a statement always computes its target, from other arrays."""
+def is_value(giving: ScopStatement) -> bool:
+    """Return whether a statement always computes its target, from other arrays."""
     return (
         giving.condition is None
         and not giving.target.computed
@@ -232,9 +234,13 @@ def _are_apart(
     return lifted_access(read, giving, write).is_disjoint(write.target.relation)
 
 
+def _places(statement: ScopStatement, array: str) -> frozenset[int]:
+    return frozenset(k for k, read in enumerate(statement.reads) if read.array == array)
+
+
 def _count(statement: ScopStatement, array: str) -> int:
     """Return how often a statement's expressions use an array."""
-    places = {k for k, read in enumerate(statement.reads) if read.array == array}
+    places = _places(statement, array)
     return sum(
         isinstance(part, Read) and part.position in places
         for value in _expressions(statement)
@@ -271,9 +277,8 @@ def _is_given(giving: ScopStatement, user: ScopStatement, entries: dict[str, Ent
     )
 
 
-def _with_value(user: ScopStatement, giving: ScopStatement) -> ScopStatement:
-    """Return a statement with the value in place of what it reads of the other's target."""
-    places = {k for k, read in enumerate(user.reads) if read.array == giving.target.array}
+def with_value(user: ScopStatement, giving: ScopStatement, places: Collection[int]) -> ScopStatement:
+    """Return a statement with the value of another one, which is in its loops, in place of some reads."""
     both, shift = appended_reads(user, giving)
     inside = [read.relation.domain() for k, read in enumerate(user.reads) if k in places]
     domain = inside[0]
