@@ -10,7 +10,7 @@ import pytest
 from c_host_programs import host_programs_of
 from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom
-from polyloom.ir.transform.join_maps import joined_maps
+from polyloom.ir.transform.joining.maps import joined_maps
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.programs import verify
 from polyloom.polyhedra.loops.tree import leaves_in

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.host import Buffer, HostNode, HostProgram, MdHom, Role, uses
-from polyloom.ir.transform.join_maps import joined_maps
+from polyloom.ir.transform.joining.maps import joined_maps
 from polyloom.ir.transform.narrow_integers import narrow_integers
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.transform.unrolled_records import unrolled_records

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from math import gcd
 
 from polyloom.ir.expressions import Expression, Read, walk
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Role, View, uses
@@ -29,6 +28,8 @@ from polyloom.ir.transform.fuse_maps import (
     with_inputs_of,
     without_unread_inputs,
 )
+from polyloom.ir.transform.joining.elements import are_apart
+from polyloom.ir.transform.joining.reductions import joined_reduction
 from polyloom.ir.transform.reroll_maps import rerolled
 from polyloom.ir.transform.unrolled_records import LINES
 from polyloom.polyhedra.loops.tree import (
@@ -56,7 +57,7 @@ They are computed once: compilers of C see that they are the same, for all resul
 
 
 def joined_maps(program: HostProgram) -> HostProgram:
-    """Return the program with maps joined that follow one another, or may. Sizes are known.
+    """Return the program with maps joined that follow one another, or may, and reductions. Sizes are known.
 
     Every element gets the value that it had, by the same operations.
     """
@@ -151,7 +152,7 @@ class _Joining:
             return None
         between = uses([a]).written & uses([b]).read & self.local
         passed = frozenset(name for name in between if self.touched[name] == 2)
-        made = joined(a, b, passed, self.known)
+        made = joined(a, b, passed, self.known) or joined_reduction(a, b)
         if made is None or len(uses([made]).all) > MOST_ARRAYS:
             return None
         for name in uses([a]).all & uses([b]).all:
@@ -228,35 +229,9 @@ def _orders(a: MdHom, b: MdHom) -> Iterator[tuple[View, View]]:
 
 def _in_order(x: View, y: View, a: MdHom, b: MdHom, known: Sequence[IntExpression]) -> bool:
     """Whether two accesses touch an element at the same point alone, or never the same."""
-    if x == y or any(_apart(p, q, a) for p, q in zip(x.indices, y.indices, strict=True)):
+    if x == y or are_apart(x, y, a):
         return True
     return (a.guard is not None or bool(known)) and never_meet((a, x), (b, y), known)
-
-
-def _apart(p: Index | Expression, q: Index | Expression, hom: MdHom) -> bool:
-    """Whether two indices never have one value, whatever the points: by their steps, or by their ranges."""
-    if not isinstance(p, Index) or not isinstance(q, Index):
-        return False
-    if not isinstance(p.offset, Number) or not isinstance(q.offset, Number):
-        return False
-    step = gcd(*p.coefficients, *q.coefficients)
-    between = p.offset.value - q.offset.value
-    if between % step if step else between:
-        return True
-    if not all(isinstance(extent, Number) for extent in hom.extents):
-        return False
-    (low, high), (least, most) = (_range(index, hom) for index in (p, q))
-    return high < least or most < low
-
-
-def _range(index: Index, hom: MdHom) -> tuple[int, int]:
-    ends = [
-        c * (e.value - 1)
-        for c, e in zip(index.coefficients, hom.extents, strict=True)
-        if isinstance(e, Number)
-    ]
-    offset = index.constant
-    return offset + sum(min(0, end) for end in ends), offset + sum(max(0, end) for end in ends)
 
 
 def _are_places(b: MdHom, inputs: Collection[int]) -> bool:
