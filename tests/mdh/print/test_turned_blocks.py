@@ -6,13 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from homs import made_up, matmul
+from scheduled_trees import compare, copy, tree, under
 from test_c_source import assert_same
 
 import polyloom
 from polyloom.ir.expressions import Binary, BinaryOp, Read
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_source import c_source
+from polyloom.mdh.schedule.schedules import Caching
 from polyloom.mdh.tree.nodes import Compute, Function, Kind, Load, Parameter, Store, counted
+from polyloom.mdh.tree.registers import final
 from polyloom.polyhedra.loops.tree import Name, Number, sum_of
 
 TYPES = [e for e in ElementType if e not in (ElementType.FLOAT16, ElementType.BOOL)]
@@ -87,3 +91,25 @@ def test_copies_with_axes_in_another_order(real: str, tmp_path: Path) -> None:
     b = np.zeros((m, 3, n), kind)
     polyloom.load(str(path), device="native")(n, m, a, b, s)
     np.testing.assert_array_equal(b, (a + s[:, None, None]).transpose(2, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("rows", "depth", "tile", "width", "panel"),
+    [(32, 32, 2, 8, True), (32, 32, 1, 8, False), (53, 41, 3, 4, True), (53, 41, 3, 4, False)],
+)
+def test_copies_of_cache_tiles(rows: int, depth: int, tile: int, width: int, panel: bool) -> None:
+    """Columns and rows that are no whole blocks, too: those left are copied one by one."""
+    program = matmul(rows, 9, depth)
+    side = tile * width
+    schedule = under(
+        program,
+        local=(side, 0, 16),
+        private=(tile, 2, 2),
+        vector=0,
+        width=width,
+        inputs=(copy(1, 0, panel=panel), Caching()),
+    )
+    compare(program, schedule, {})
+    function = final(tree(program, schedule))
+    assert f"turned_float32x{width}" in c_source(function)
+    assert_same(function, made_up(program, {}, 0))

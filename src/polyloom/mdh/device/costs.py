@@ -20,6 +20,9 @@ ORIGINS = ("source", "estimate")
 NEAR = (2, 3, 4)
 """Distances of elements that are shuffled out of as many vectors of neighbours."""
 
+PIECE = 16
+"""Bytes within which x86 shuffles elements by one instruction: rows of blocks that are turned are as long."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionCosts:
@@ -87,6 +90,7 @@ class CpuCosts:
     guard_factor: float
     copied_element: float
     transposed_element: float
+    turned_element: float
     reordered_element: float
     map_tile: float
     stored_vector: float

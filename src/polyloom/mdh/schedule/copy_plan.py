@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from polyloom.ir.types import ElementType
+from polyloom.mdh.device.costs import PIECE
 from polyloom.mdh.schedule.addresses import Access, Buffers, access_of
 from polyloom.mdh.schedule.schedules import Memory
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -141,3 +142,24 @@ def is_turned(plan: CopyPlan) -> bool:
     """Whether neighbours in the copy are no neighbours in the buffer."""
     whole = plan.access.buffer.type is not ElementType.FLOAT16
     return whole and len(plan.axes) > 1 and plan.axes[-1] != len(plan.axes) - 1
+
+
+def turned_sides(plan: CopyPlan, width: int) -> tuple[int, ...]:
+    """Return the sides of blocks of a turned copy, of vectors of at most ``width``, the largest first.
+
+    The last axis of the copy, or of a panel, is cut into them from its start on; a few elements may be left.
+    """
+    most = plan.extents[plan.axes[-1]] if plan.panel is None else plan.panel[1]
+    sides = []
+    while width > 1 and width * plan.access.buffer.type.size >= PIECE:
+        sides += [width] if width <= most else []
+        width //= 2
+    return tuple(sides)
+
+
+def turned_share(plan: CopyPlan, width: int) -> float:
+    """Return the part of a turned copy that lies in blocks."""
+    most = left = plan.extents[plan.axes[-1]] if plan.panel is None else plan.panel[1]
+    for side in turned_sides(plan, width):
+        left %= side
+    return 1 - left / most

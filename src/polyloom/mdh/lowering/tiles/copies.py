@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress
 from math import prod
 
@@ -24,8 +25,8 @@ from polyloom.mdh.lowering.tiles.cache_tiles import group_low, low, tile_name
 from polyloom.mdh.lowering.tiles.context import Tiles, here
 from polyloom.mdh.lowering.tiles.items import outside_items
 from polyloom.mdh.lowering.tiles.points import Points
-from polyloom.mdh.lowering.tiles.strips import in_steps, nested
-from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan
+from polyloom.mdh.lowering.tiles.strips import Once, in_steps, nested
+from polyloom.mdh.schedule.copy_plan import CopyPlan, copy_plan, is_turned, turned_sides
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.mdh.tree.nodes import (
     Array,
@@ -242,43 +243,71 @@ class _Copy:
         return Compute(Read(0, access.buffer.type), (Load(self.buffer, tuple(place)),))
 
     def _loops(self) -> Code:
-        """Go through the box as it lies in the buffer; by vectors where it lies so in the copy, too."""
+        """Go through the box as it lies in the buffer; by vectors where it lies so in the copy, too.
+
+        Where another axis is last there, blocks are turned in registers (``print/vectors/turned_blocks``).
+        """
         tiles, rank = self.tiles, len(self.plan.axes)
         names = [tiles.names.of(("at", self.position, axis), f"c{axis}") for axis in range(rank)]
         at: list[IntExpression] = [Name(name) for name in names]
         last = self.plan.axes[-1]
         loops = [counted(names[axis], self._length(axis), ()) for axis in range(rank)]
         if self.plan.panel is None:
-            body = Store(self.array, self._place(at), self._source(at))
-            return nested(loops[:-1], self._line(loops[-1], body))
+            return self._lines(loops, Store(self.array, self._place(at), self._source(at)))
         width = self.plan.panel[1]
         panel = Name(tiles.names.of(("panel", self.position), "panel"))
         left = plus(self._length(last), panel, -width)
         whole = tiles.facts.divides(self.plan.panel[0], width)
-        column = counted(names[last], Number(width) if whole else least((Number(width), left)), ())
+        loops[last] = counted(names[last], Number(width) if whole else least((Number(width), left)), ())
         inside = [times(width, panel, at[axis]) if axis == last else at[axis] for axis in range(rank)]
         body = Store(self.array, (panel, *(at[axis] for axis in self.plan.axes)), self._source(inside))
         count = Operation("/", (plus(self._length(last), width - 1), Number(width)))
-        others = [loops[axis] for axis in range(rank) if axis != last]
-        if last == rank - 1:
-            return nested([counted(panel.name, count, ()), *others], self._line(column, body))
-        return nested([counted(panel.name, count, ()), column, *others], (body,))
+        return nested([counted(panel.name, count, ())], self._lines(loops, body))
 
-    def _line(self, loop: For, body: Store) -> Code:
-        """Return the loop along the buffer's last axis, by vectors where the copy goes along with it."""
-        tiles, last = self.tiles, self.plan.axes[-1]
-        if last != len(self.plan.axes) - 1 or tiles.schedule.width == 1:
-            return nested([loop], (body,))
-        lane = Name(tiles.names.of(("lane",), "lane"))
+    def _lines(self, loops: Sequence[For], body: Store) -> Code:
+        """Return loops over the axes of the buffer, its last one innermost."""
+        last, row = self.plan.axes[-1], loops[-1]
+        width, inner = self.tiles.schedule.width, len(loops) - 1
+        if width == 1 or not (last == inner or is_turned(self.plan)):
+            return nested(loops, (body,))
+        if last == inner:
+            return nested(loops[:-1], self._cut(last, row, (width, 1), partial(self._vector, row, body)))
+        before, column, after = loops[:last], loops[last], loops[last + 1 : -1]
 
-        def once(first: IntExpression, count: int) -> Code:
-            if count == 1:
-                return substituted((body,), loop.iterator, first)
-            inner = substituted((body,), loop.iterator, plus(first, lane))
-            return (counted(lane.name, Number(count), inner, kind=Kind.VECTOR),)
+        def columns(first: IntExpression, side: int) -> Code:
+            vectors = self._vector(column, body, first, side)
+            if side == 1:
+                return nested([*after, row], vectors)
+            return nested(
+                after, self._cut(len(loops) - 1, row, (side, 1), partial(self._block, row, vectors))
+            )
 
-        along = next((d for d, step in enumerate(self.plan.access.steps[last]) if step), 0)
-        return in_steps(tiles, along, loop, (tiles.schedule.width, 1), once)
+        return nested(before, self._cut(last, column, self._sides(column), columns))
+
+    def _cut(self, axis: int, loop: For, sizes: Sequence[int], once: Once) -> Code:
+        """Return the loop over an axis in steps of ``sizes``."""
+        along = next((d for d, step in enumerate(self.plan.access.steps[axis]) if step), 0)
+        return in_steps(self.tiles, along, loop, sizes, once)
+
+    def _vector(self, loop: For, body: Store, first: IntExpression, count: int) -> Code:
+        """Return so many iterations of a loop, from the first one on, as a vector."""
+        if count == 1:
+            return substituted((body,), loop.iterator, first)
+        lane = Name(self.tiles.names.of(("lane",), "lane"))
+        inner = substituted((body,), loop.iterator, plus(first, lane))
+        return (counted(lane.name, Number(count), inner, kind=Kind.VECTOR),)
+
+    def _block(self, row: For, vectors: Code, first: IntExpression, count: int) -> Code:
+        """Return so many iterations over vectors, from the first one on, as a loop of that many."""
+        if count == 1:
+            return substituted(vectors, row.iterator, first)
+        turn = Name(self.tiles.names.of(("row", self.position), f"{row.iterator}_row"))
+        return (counted(turn.name, Number(count), substituted(vectors, row.iterator, plus(first, turn))),)
+
+    def _sides(self, column: For) -> tuple[int, ...]:
+        """Return the sides of blocks that are turned, the largest first, and 1 for what is left."""
+        sides = turned_sides(self.plan, self.tiles.schedule.width)
+        return (*(sides if isinstance(column.end, Number) else sides[:1]), 1)
 
 
 def _digit(number: IntExpression, below: int, extent: int, wraps: bool) -> IntExpression:

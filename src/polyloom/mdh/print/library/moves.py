@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from polyloom.ir.types import ElementType
-from polyloom.mdh.device.costs import NEAR
+from polyloom.mdh.device.costs import NEAR, PIECE
 from polyloom.mdh.print.dialect import INTERLEAVED, LOADED_IN_TURN
 from polyloom.mdh.print.library.kinds import Kind
 from polyloom.mdh.print.library.shuffles import apart, backwards, backwards_stored, every, interleaved
-from polyloom.mdh.print.library.turned_blocks import PIECE, TurnedNames, turned_block
+from polyloom.mdh.print.library.turned_blocks import TurnedNames, turned_block
 
 
 def streamed(name: str, family: str, kind: Kind) -> str:

@@ -15,9 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-PIECE = 16
-"""Bytes within which x86 shuffles elements by one instruction."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class TurnedNames:

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from polyloom.ir.types import ElementType
-from polyloom.mdh.device.costs import NEAR
+from polyloom.mdh.device.costs import NEAR, PIECE
 from polyloom.mdh.print.c_scope import Scope
 from polyloom.mdh.print.dialect import TURNED
-from polyloom.mdh.print.library.turned_blocks import PIECE
 from polyloom.mdh.print.vectors.c_vectors import VectorLoop, is_vector_width
 from polyloom.mdh.tree.nodes import ONE, ZERO, Code, Compute, For, Kind, Load, Store
 from polyloom.mdh.tree.ranges import plus

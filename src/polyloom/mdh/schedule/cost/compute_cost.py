@@ -15,7 +15,7 @@ from math import ceil, prod
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.costs import NEAR, CpuCosts, InstructionCosts
 from polyloom.mdh.schedule.addresses import Access
-from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned
+from polyloom.mdh.schedule.copy_plan import CopyPlan, is_turned, turned_share
 from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes
 from polyloom.mdh.schedule.turning import turned_dimension
 from polyloom.polyhedra.loops.tree import IntExpression, Number, sum_of
@@ -234,7 +234,10 @@ class CycleModel:
     def _copied_element(self, plan: CopyPlan) -> float:
         if plan.axes[-1] == len(plan.axes) - 1:
             return self.costs.copied_element
-        return self.costs.transposed_element if is_turned(plan) else self.costs.reordered_element
+        if not is_turned(plan):
+            return self.costs.reordered_element
+        share = turned_share(plan, self.sizes.facts.schedule.width)
+        return share * self.costs.turned_element + (1 - share) * self.costs.transposed_element
 
     @cached_property
     def tile_cycles(self) -> float:
