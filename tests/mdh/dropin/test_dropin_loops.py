@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -110,6 +111,47 @@ def test_under_sanitizers(compiler: str, tmp_path: Path) -> None:
     flags = [f"-fsanitize={compiler}", "-fno-sanitize-recover=all", "-g1"]
     program = built(tmp_path / "out", *flags, "-fopenmp")
     assert printed(program, OMP_NUM_THREADS=3) == expected(CORPUS / "elimination.c", tmp_path / "sequential")
+
+
+TRIANGLE = """\
+#include <stdio.h>
+enum { N = 6, M = 60000 };
+static double A[N][N], B[N][M];
+int main(void) {
+  for (int i = 0; i < N; i++) for (int k = 0; k < N; k++) A[i][k] = i + k;
+  for (int i = 0; i < N; i++) for (int j = 0; j < M; j++) B[i][j] = (i * j) % 7;
+#pragma scop
+  for (int i = 0; i < N; i++)
+    for (int j = 0; j < M; j++)
+      for (int k = i + 1; k < N; k++) B[i][j] += A[k][i] * B[k][j];
+#pragma endscop
+  double sum = 0;
+  for (int i = 0; i < N; i++) for (int j = 0; j < M; j++) sum += B[i][j] * (j % 3);
+  printf("%g\\n", sum);
+}
+"""
+ADVICE = """\
+#include <stdint.h>
+#include <stdio.h>
+int __wrap_madvise(void *memory, size_t bytes, int advice);
+int __wrap_madvise(void *memory, size_t bytes, int advice)
+{
+    printf("advice %d for %zu bytes at %d\\n", advice, bytes, (int)((uintptr_t)memory % (2 << 20)));
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux has large pages")
+def test_large_arrays_of_its_own_lie_in_large_pages(tmp_path: Path) -> None:
+    source = tmp_path / "triangle.c"
+    source.write_text(TRIANGLE)
+    wanted = expected(source, tmp_path / "sequential")
+    folder = made(source, tmp_path / "out")
+    assert printed(built(folder)) == wanted, "ISO C has no large pages"
+    (folder / "advice.c").write_text(ADVICE)
+    program = built(folder, "-std=gnu11", "-Wl,--wrap=madvise")
+    assert printed(program) == f"advice 14 for {4 << 20} bytes at 0\n{wanted}"
 
 
 SMOOTH = """\

@@ -256,6 +256,9 @@ _HEAD = """\
 
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 #ifdef _OPENMP
 #include <omp.h>
 #include <pthread.h>

@@ -72,9 +72,25 @@ static void wait_for_all(struct team *team, int64_t me)
 #endif
 }
 
+#ifdef MADV_HUGEPAGE
+enum { LARGE_PAGE = 2 << 20 };
+#else
+enum { LARGE_PAGE = 64 };
+#endif
+
+/* Memory of its own; much of it in large pages where Linux has them: small ones are found one by one. */
 static void *room(int64_t bytes)
 {
-    return bytes > 0 && bytes < INT64_MAX / 2 ? aligned_alloc(64, (size_t)(bytes + 63) / 64 * 64) : NULL;
+    const int64_t unit = bytes < LARGE_PAGE ? 64 : LARGE_PAGE;
+    if (bytes <= 0 || bytes >= INT64_MAX / 2)
+        return NULL;
+    const size_t size = (size_t)((bytes + unit - 1) / unit * unit);
+    void *memory = aligned_alloc((size_t)unit, size);
+#ifdef MADV_HUGEPAGE
+    if (memory && unit == LARGE_PAGE)
+        (void)madvise(memory, size, MADV_HUGEPAGE);
+#endif
+    return memory;
 }
 
 static void *take(struct team *team, int64_t me, int64_t bytes)
