@@ -113,6 +113,65 @@ def test_under_sanitizers(compiler: str, tmp_path: Path) -> None:
     assert printed(program, OMP_NUM_THREADS=3) == expected(CORPUS / "elimination.c", tmp_path / "sequential")
 
 
+OPENMP_THREADS = """\
+        take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
+"""
+POSIX_THREADS = """\
+struct job {
+    int64_t me;
+    struct shared *shared;
+    loops *function;
+    void *const *arrays;
+    const int64_t *integers;
+};
+static void *do_job(void *given)
+{
+    const struct job *job = given;
+    take_part(job->me, 3, job->shared, job->function, job->arrays, job->integers);
+    return NULL;
+}
+static void take_parts(struct shared *shared, loops *function, void *const *arrays, const int64_t *integers)
+{
+    pthread_t threads[3];
+    struct job jobs[3];
+    for (int me = 0; me < 3; me++)
+        jobs[me] = (struct job){me, shared, function, arrays, integers};
+    for (int me = 1; me < 3; me++)
+        pthread_create(&threads[me], NULL, do_job, &jobs[me]);
+    do_job(&jobs[0]);
+    for (int me = 1; me < 3; me++)
+        pthread_join(threads[me], NULL);
+}
+
+static void run("""
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_barriers_under_the_thread_sanitizer(tmp_path: Path) -> None:
+    """It does not know how OpenMP's threads wait for each other, so they are POSIX's here.
+
+    One that does not wait is caught; those that sleep at once run, too.
+    """
+    folder = made(EXAMPLES / "lu.c", tmp_path / "out")
+    text = (folder / FUNCTIONS).read_text()
+    text = text.replace(
+        f"#pragma omp parallel\n{OPENMP_THREADS}", "take_parts(&shared, function, arrays, integers);\n"
+    )
+    text = text.replace("static void run(", POSIX_THREADS, 1).replace("#include <omp.h>", "")
+    asleep = text.replace("LOOKS = 200, TURNS = 2000", "LOOKS = 0, TURNS = 0")
+    broken = text.replace("        await_end(meeting, before);\n        return;", "        return;")
+    assert "take_parts(&shared" in text and len({text, asleep, broken}) == 3
+    wanted = expected(EXAMPLES / "lu.c", tmp_path / "sequential")
+    flags = ["-std=gnu11", "-O1", "-g1", "-fsanitize=thread", "-D_OPENMP=1", "-pthread"]
+    for each, is_right in ((text, True), (asleep, True), (broken, False)):
+        (folder / FUNCTIONS).write_text(each)
+        program = built(folder, *flags)
+        done = subprocess.run([program], capture_output=True, text=True, timeout=300)
+        assert ("data race" in done.stderr) is not is_right
+        assert not is_right or (done.returncode, done.stdout) == (0, wanted)
+
+
 TRIANGLE = """\
 #include <stdio.h>
 enum { N = 6, M = 60000 };
