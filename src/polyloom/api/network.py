@@ -21,8 +21,9 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.api.mapping import machine_model
-from polyloom.api.reading import MACHINE, Path, load_for_wafer
+from polyloom.api.reading import MACHINE, Path, in_shorts, load_tensor_program
 from polyloom.diagnostics import PolyloomError, Source, error
+from polyloom.ir.conversion.bytes_as_shorts import given_back, taken
 from polyloom.ir.program import Program
 from polyloom.ir.verification.comparison import Reals
 from polyloom.models import model_inputs, model_reals
@@ -71,7 +72,7 @@ def compile_one_wafer(
 
     Errors: ``Unsupported`` with ``network-...``; those of maps. Not in the papers.
     """
-    loaded = load_for_wafer(program)
+    loaded = in_shorts(load_tensor_program(program), ends=True)
     # exchanges have single elements, and take nothing that turns switches; layers have no filters
     model = replace(machine_model(machine, memory), wavelet_elements=1, switched_colors=0, filters=0)
     given = loaded.program.inputs if loaded.model is None else (*loaded.model.arguments, *(state or ()))
@@ -138,7 +139,7 @@ def simulate_one_wafer(
     """
     if samples < 1:
         raise PolyloomError(error("invocations", f"{samples} samples", helps=["at least one is needed"]))
-    loaded = load_for_wafer(program)
+    loaded = load_tensor_program(program)
     compiled = compile_one_wafer(
         loaded,
         machine=machine,
@@ -164,25 +165,27 @@ def _simulated(
     check: bool,
     watched: Sequence[tuple[int, int]] | None,
 ) -> NetworkResult:
-    program = loaded.program
+    read, program = loaded.program, in_shorts(loaded, ends=True).program
     moving = moving_tensors(compiled.plan)
     exactly = inputs is None
-    arrays = made_up(program, moving, samples, 1.0) if inputs is None else dict(inputs)
+    arrays = made_up(read, moving, samples, 1.0) if inputs is None else dict(inputs)
     if loaded.model is not None:
         given = {n: a for n, a in arrays.items() if inputs is not None or n in loaded.model.arguments}
         arrays = model_inputs(loaded.model, given)
-    arrays = checked_batch(program, moving, arrays, samples)
+    arrays = taken(read, program, checked_batch(read, moving, arrays, samples))
     run = simulate_network(compiled, arrays, samples, trace_only=watched, progress=simulating)
-    result = NetworkResult(compiled, run, samples, None)
+    computed = NetworkResult(compiled, run, samples, None).outputs
+    run = replace(run, outputs=given_back(read, program, run.outputs))
     if not check:
-        return result
-    verdict = check_outputs(program, moving, arrays, result.outputs, samples, exactly=exactly)
+        return NetworkResult(compiled, run, samples, None)
+    verdict = check_outputs(program, moving, arrays, computed, samples, exactly=exactly)
     if exactly:
         reals = None if loaded.model is None else partial(model_reals, loaded.model)
-        made = made_up_reals(program, moving, samples, 1.0, reals)
+        made = made_up_reals(read, moving, samples, 1.0, reals)
         if made is not None:
-            again = simulate_network(compiled, made.arrays, samples, progress=simulating)
+            arrays = taken(read, program, made.arrays)
+            again = simulate_network(compiled, arrays, samples, progress=simulating)
             outputs = NetworkResult(compiled, again, samples, None).outputs
-            second = check_outputs(program, moving, made.arrays, outputs, samples, exactly=False)
+            second = check_outputs(program, moving, arrays, outputs, samples, exactly=False)
             verdict = verdict.with_reals(Reals(second, made.decades, made.seed))
     return NetworkResult(compiled, run, samples, verdict)

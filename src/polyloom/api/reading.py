@@ -126,8 +126,12 @@ def load_tensor_program(program: Program | Given) -> Loaded:
 
 def load_for_wafer(program: Program | Given) -> Loaded:
     """Return a program as ``load_tensor_program`` does, its internal bytes in a type that PEs have."""
-    loaded = load_tensor_program(program)
-    return replace(loaded, program=bytes_as_shorts(loaded.program))
+    return in_shorts(load_tensor_program(program))
+
+
+def in_shorts(loaded: Loaded, *, ends: bool = False) -> Loaded:
+    """Return a program with its bytes in a type that PEs have; ``ends``: inputs and outputs, too."""
+    return replace(loaded, program=bytes_as_shorts(loaded.program, ends=ends))
 
 
 def reading_of(

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from polyloom.api.evaluation import trace_tensors
 from polyloom.api.mapping import choose_mapping, known_mapping, mapping_of
-from polyloom.api.reading import MACHINE, Path, load_for_wafer
+from polyloom.api.reading import MACHINE, Path, in_shorts, load_for_wafer, load_tensor_program
 from polyloom.api.wafer import compile_wafer
 from polyloom.diagnostics import PolyloomError, error
+from polyloom.ir.conversion.bytes_as_shorts import taken
 from polyloom.ir.conversion.split_layers import Layer, layers_of
-from polyloom.ir.evaluation.random_inputs import Scale
+from polyloom.ir.evaluation.random_inputs import Scale, random_inputs
 from polyloom.ir.program import Program
 from polyloom.ir.verification.comparison import Reals
 from polyloom.ir.verification.references import Reference
@@ -166,10 +167,13 @@ def simulate_layers(
     A layer that is refused has the reason in its ``refusal``; the others run all the same.
     Errors: ``input-...``, ``worker-lost``, ``cluster-...``. Not in the papers.
     """
-    loaded = load_for_wafer(program)
-    program = loaded.program
-    arrays = inputs if loaded.model is None else model_inputs(loaded.model, inputs)
-    tensors = trace_tensors(program, arrays)
+    loaded = load_tensor_program(program)
+    read, program = loaded.program, in_shorts(loaded, ends=True).program
+    if loaded.model is not None:
+        arrays = model_inputs(loaded.model, inputs)
+    else:
+        arrays = random_inputs(read) if inputs is None else dict(inputs)
+    tensors = trace_tensors(program, taken(read, program, arrays))
     given = maps or {}
     layers = layers_of(program)
     common = {"machine": machine, "memory": memory, "check": check, **options}

@@ -10,6 +10,7 @@ import pytest
 
 from polyloom import random_inputs, read_program, simulate_layers, trace_tensors
 from polyloom.api.network import simulate_one_wafer
+from polyloom.diagnostics import PolyloomError
 from polyloom.ir.conversion.bytes_as_shorts import bytes_as_shorts
 from polyloom.ir.expressions import (
     Binary,
@@ -134,3 +135,17 @@ def test_truth_values_between_layers_on_the_wafer() -> None:
 def check_masked(found: Mapping[str, np.ndarray], x: np.ndarray) -> None:
     np.testing.assert_array_equal(found["y"], np.where(x <= 0, np.float32(0), GRADIENTS))
     np.testing.assert_array_equal(found["z"], np.where(x <= 0, GRADIENTS, np.float32(0)))
+
+
+def test_bytes_come_in_and_go_out_as_such() -> None:
+    large = digit(Compare(CompareOp.GT, Read(0, BYTE), Constant(127, BYTE)))
+    program = masked(large, read="b", outputs=("y", "z", "t"))
+    b = np.array([[255, 0, 128, 127, 200, 1], [1, 2, 130, 4, 5, 255]], np.uint8)
+    network = simulate_one_wafer(program, {"b": b, "g": GRADIENTS}, samples=2, pes=16, check=True)
+    assert network.check is not None and network.check.passed
+    np.testing.assert_array_equal(network.outputs["t"], (b > 127).astype(np.uint8), strict=True)
+    np.testing.assert_array_equal(network.outputs["y"], np.where(b > 127, np.float32(0), GRADIENTS))
+    run = simulate_layers(program, {"b": b[0], "g": GRADIENTS}, check=True)
+    assert all(layer.result is not None and layer.result.check.passed for layer in run.layers)
+    with pytest.raises(PolyloomError, match="has type int16, not uint8"):
+        simulate_one_wafer(program, {"b": b.astype(np.int16), "g": GRADIENTS}, samples=2, pes=16)

@@ -5,13 +5,19 @@
 
 Truth values of models are such bytes. What is chosen, compared, converted, or the larger or smaller of two
 is the same in both types; sums may wrap around, and reductions start from a type's least or greatest value,
-so that bytes that meet in these stay bytes. Inputs and outputs keep their types. Not in the papers.
+so that bytes that meet in these stay bytes. Inputs and outputs keep their types, unless their arrays are
+converted where they come in and go out (``ends``, ``taken``, ``given_back``). Not in the papers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Read, Select, walk
 from polyloom.ir.program import Program
@@ -20,13 +26,18 @@ from polyloom.ir.reductions import Combine
 from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 
+Arrays = Mapping[str, npt.NDArray[Any]]
+
 _BYTE, _SHORT = ElementType.UINT8, ElementType.INT16
 _CLOSED = (BinaryOp.MAXIMUM, BinaryOp.MINIMUM, BinaryOp.BIT_AND, BinaryOp.BIT_OR, BinaryOp.BIT_XOR)
 
 
-def bytes_as_shorts(program: Program) -> Program:
-    """Return the program with its internal bytes as 16-bit integers, where every element keeps its value."""
-    held = _held(program)
+def bytes_as_shorts(program: Program, *, ends: bool = False) -> Program:
+    """Return the program with its bytes as 16-bit integers, where every element keeps its value.
+
+    ``ends``: those of inputs and outputs too.
+    """
+    held = _held(program, {*program.inputs, *program.results} if ends else {*program.internal})
     if not held:
         return program
     buffers = tuple(replace(b, type=_SHORT) if b.name in held else b for b in program.buffers)
@@ -34,9 +45,28 @@ def bytes_as_shorts(program: Program) -> Program:
     return replace(program, buffers=buffers, body=body)
 
 
-def _held(program: Program) -> frozenset[str]:
-    """Return the internal bytes all of whose statements compute the same in 16 bits: the largest such set."""
-    held = frozenset(n for n in program.internal if program.buffer(n).type is _BYTE)
+def taken(read: Program, held: Program, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return arrays of a program ``read`` as it takes them when ``held`` in 16 bits."""
+    return _converted(read, held, arrays, _BYTE, np.int16)
+
+
+def given_back(read: Program, held: Program, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+    """Return what a program ``held`` in 16 bits computes, in the types of the program that was ``read``."""
+    return _converted(read, held, arrays, _SHORT, np.uint8)
+
+
+def _converted(
+    read: Program, held: Program, arrays: Arrays, kind: ElementType, wanted: npt.DTypeLike
+) -> dict[str, npt.NDArray[Any]]:
+    known = {t.name for t in read.tensors}
+    changed = {t.name for t in held.tensors if t.name in known and t.type is not read.buffer(t.name).type}
+    plain = {n: np.asarray(a) for n, a in arrays.items()}
+    return {n: a.astype(wanted) if n in changed and a.dtype == kind.dtype else a for n, a in plain.items()}
+
+
+def _held(program: Program, names: AbstractSet[str]) -> frozenset[str]:
+    """Return the bytes all of whose statements compute the same in 16 bits: the largest such set."""
+    held = frozenset(n for n in names if program.buffer(n).type is _BYTE)
     while True:
         kept = held.difference(*(_buffers(s) for s in program.statements if not _is_same(s, held)))
         if kept == held:

@@ -98,7 +98,9 @@ def _weights(network: NetworkProgram, weights: Mapping[str, npt.NDArray[Any]]) -
         message = f"`{before.statements[-1].write.buffer}` is computed before the first sample"
         helps = ["compute it before, and give its result as an input"]
         raise Unsupported(error("csl-network-constant", message, helps=helps))
-    return {**weights, **computed_before(before, weights)}
+    types = {t.name: t.type.dtype for t in network.plan.network.program.tensors}
+    given = {n: np.asarray(a).astype(types.get(n, a.dtype)) for n, a in weights.items()}
+    return {**given, **computed_before(before, given)}
 
 
 def _only_used(layout: str, constants: Sequence[str]) -> str:
