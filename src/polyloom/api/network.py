@@ -77,7 +77,7 @@ def compile_one_wafer(
     model = replace(machine_model(machine, memory), wavelet_elements=1, switched_colors=0, filters=0)
     given = loaded.program.inputs if loaded.model is None else (*loaded.model.arguments, *(state or ()))
     samples = None if loaded.model is None and not state else given
-    network = with_copies(network_of(loaded.program, samples), samples)
+    network = with_copies(network_of(loaded.program, samples, state), samples)
     # with a state, a sample waits for the one before, whatever branches hold
     network = with_state(network, state) if state else with_delays(network)
     quickly, thoroughly = (partial(_placed, model, maps or {}, crew, effort) for effort in (QUICK, None))

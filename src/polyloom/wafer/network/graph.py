@@ -21,7 +21,7 @@ from polyloom.ir.program import Part, Program
 from polyloom.ir.reductions import Combine
 from polyloom.ir.relations import access_relation, element_set, instance_set
 from polyloom.ir.statements import Statement
-from polyloom.wafer.network.constants import divided
+from polyloom.wafer.network.constants import Before, divided
 from polyloom.wafer.placement.operands import streamed_inputs
 
 
@@ -71,7 +71,7 @@ class Network:
     stages: tuple[Stage, ...]
     streams: tuple[Stream, ...]
     held: Mapping[str, Buffer] = field(default_factory=dict)
-    before: Program | None = None
+    before: Before | None = None
 
     def buffer(self, name: str) -> Buffer:
         """Return a tensor by its name."""
@@ -79,27 +79,34 @@ class Network:
 
     @property
     def streamed(self) -> tuple[str, ...]:
-        """The inputs of the program that the host sends for each sample; the others stay in PE memory."""
-        return tuple(s.tensor for s in self.streams if s.source is None)
+        """The inputs that the host is given for each sample, and sends; the others stay in PE memory."""
+        computed = frozenset[str]() if self.before is None else self.before.varying
+        return tuple(s.tensor for s in self.streams if s.source is None and s.tensor not in computed)
 
     @property
     def state(self) -> tuple[tuple[str, str], ...]:
         """Inputs, each with the output that is its value for the next sample."""
-        return tuple(s.state for s in self.streams if s.state is not None)
+        of_host = () if self.before is None else self.before.state
+        return (*(s.state for s in self.streams if s.state is not None), *of_host)
 
 
-def network_of(program: Program, streamed: Collection[str] | None = None) -> Network:
+def network_of(
+    program: Program, streamed: Collection[str] | None = None, state: Mapping[str, str] | None = None
+) -> Network:
     """Return the stages of a program. ``streamed``: the inputs that each sample has anew (of a model, its
-    arguments); None: those that the rules for layers without a map let stream.
+    arguments); None: those that the rules for layers without a map let stream. ``state``: inputs among them,
+    each with the output that is its value for the next sample.
 
     Errors: ``Unsupported`` with ``network-...`` where nothing is left to place.
     """
     every = tuple(complete_parts(program))
-    program, before = divided(program, every, streamed, _moved(program, every).keys())
+    program, before = divided(program, every, streamed, _moved(program, every).keys(), state or {})
     parts = _joined(program, tuple(complete_parts(program)))
     moved = _moved(program, parts)
     kept = [p for p in parts if not any(_statement(program, n).write.buffer in moved for n in p.statements)]
-    known = () if before is None else before.results
+    known = () if before is None else before.program.results
+    if before is not None and streamed is not None:
+        streamed = (*streamed, *before.varying)
     stages = _stages(program, kept, moved, streamed, known)
     if not stages:
         helps = ["simulate it as a layer: leave `--one-wafer` out"]

@@ -105,8 +105,9 @@ class NetworkResult:
         network = self.program.plan.network
         if network.before is None:
             return ()
-        wanted = {*network.before.outputs, *network.program.inputs}
-        return tuple(name for name in network.before.results if name in wanted)
+        computed = network.before.program
+        wanted = {*computed.outputs, *network.program.inputs}
+        return tuple(name for name in computed.results if name in wanted)
 
     @property
     def streams(self) -> tuple[StreamPart, ...]:

@@ -20,7 +20,7 @@ from polyloom.wafer.host.transfers import from_wavelet_bits, wavelet_bits
 from polyloom.wafer.machine.instructions import table_text
 from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
-from polyloom.wafer.network.constants import computed_before
+from polyloom.wafer.network.constants import computed_before, results_before
 from polyloom.wafer.network.exchange import BUFFER
 from polyloom.wafer.network.exchanges import Carried, Exchange
 from polyloom.wafer.network.floor_plan import FloorPlan
@@ -74,7 +74,7 @@ def simulate_network(
     Raises PolyloomError ``simulation-...`` for everything that the strict simulator refuses.
     """
     plan = network.plan
-    known = computed_before(plan.network.before, inputs)
+    known = computed_before(plan.network.before, inputs, samples)
     inputs = {**inputs, **known}
     traced = trace_only is not None
     binary = build_program(network.files, table_text(), lines=traced)
@@ -104,8 +104,7 @@ def simulate_network(
         if result.error is not None:
             raise PolyloomError(fault_of(result))
         outputs, finished = _collect(fabric, network, samples)
-    for name in () if plan.network.before is None else plan.network.before.outputs:
-        outputs[name] = np.repeat(known[name][np.newaxis], samples, axis=0)
+    outputs |= results_before(plan.network.before, known, samples)
     counts = {part.name: getattr(result, part.name) for part in fields(Counts)}
     return NetworkSimulation(**counts, outputs=outputs, finished=finished, trace=result.trace)
 
@@ -212,7 +211,8 @@ def _declare_sinks(fabric: Fabric, network: NetworkProgram, samples: int) -> Non
 
 def moving_tensors(plan: FloorPlan) -> LairMap:
     """Return what the host sends and takes in each invocation, as the map of a layer says it."""
-    program, before, state = plan.network.program, plan.network.before, plan.network.state
+    program, state = plan.network.program, plan.network.state
+    before = None if plan.network.before is None else plan.network.before.program
     computed = () if before is None else before.outputs
 
     def same(names: tuple[str, ...]) -> dict[str, isl.Map]:
@@ -223,7 +223,7 @@ def moving_tensors(plan: FloorPlan) -> LairMap:
         grid=Grid(plan.width, plan.height),
         placement={},
         inputs=same(plan.network.streamed),
-        outputs=same((*(n for n in program.outputs if n not in dict(state).values()), *computed)),
+        outputs=same(tuple(n for n in (*program.outputs, *computed) if n not in dict(state).values())),
         sparse=(),
         state=state,
         trigger={},

@@ -22,18 +22,21 @@ from polyloom.wafer.network.graph import Network, Sink, Stage, Stream
 
 def with_state(network: Network, state: Mapping[str, str]) -> Network:
     """Return a network that keeps a state. ``state``: inputs that stream, each with the output that is its
-    value for the next sample.
+    value for the next sample; those that the host computes stay with it.
 
     Errors: ``network-state`` where there is no such input or output, or they differ in shape or type.
     """
     for old, new in state.items():
-        _check(network.program, network.streamed, old, new)
-        network = _with_one(network, old, new)
+        if (old, new) in network.state and network.before is not None:
+            _check(network.before.program, network.before.program.inputs, old, new)
+        else:
+            _check(network.program, network.streamed, old, new)
+            network = _with_one(network, old, new)
     return network
 
 
-def _check(program: Program, streamed: tuple[str, ...], old: str, new: str) -> None:
-    if old not in streamed or new not in program.outputs:
+def _check(program: Program, inputs: tuple[str, ...], old: str, new: str) -> None:
+    if old not in inputs or new not in program.outputs:
         message = f"`{old}` is no input that a layer reads, or `{new}` no output of `{program.name}`"
     elif (a := program.buffer(old)).extents != (b := program.buffer(new)).extents or a.type != b.type:
         message = f"`{old}` and `{new}` differ in shape or type"

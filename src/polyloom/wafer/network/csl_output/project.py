@@ -94,13 +94,13 @@ def network_files(
 def _weights(network: NetworkProgram, weights: Mapping[str, npt.NDArray[Any]]) -> Arrays:
     """Return the weights, with what the host computes of them before. Errors: ``csl-network-constant``."""
     before = network.plan.network.before
-    if before is not None and not set(before.inputs) <= set(weights):
-        message = f"`{before.statements[-1].write.buffer}` is computed before the first sample"
+    if before is not None and (before.state or not set(before.program.inputs) <= set(weights)):
+        message = f"`{before.program.statements[-1].write.buffer}` is computed before the first sample"
         helps = ["compute it before, and give its result as an input"]
         raise Unsupported(error("csl-network-constant", message, helps=helps))
     types = {t.name: t.type.dtype for t in network.plan.network.program.tensors}
     given = {n: np.asarray(a).astype(types.get(n, a.dtype)) for n, a in weights.items()}
-    return {**given, **computed_before(before, given)}
+    return {**given, **computed_before(before, given, 1)}
 
 
 def _only_used(layout: str, constants: Sequence[str]) -> str:
