@@ -11,7 +11,7 @@ from polyloom.api.network import compile_one_wafer, simulate_one_wafer
 from polyloom.api.reading import load_tensor_program
 from polyloom.diagnostics import PolyloomError, Unsupported
 from polyloom.report.wafer.network_view import print_network
-from polyloom.wafer.network.constants import computed_before
+from polyloom.wafer.network.constants import computed_before, results_before
 from polyloom.wafer.network.csl_output.project import network_files
 from polyloom.wafer.network.graph import network_of
 from wafer.network.networks import DENSE
@@ -96,6 +96,20 @@ def test_a_counter_of_batches_is_no_layer() -> None:
     assert network.before is not None
     assert network.before.program.outputs == ("module_1_num_batches_tracked_new",)
     assert network.streamed == tuple(loaded.model.arguments)
+
+
+def test_a_counter_of_batches_is_a_state_of_the_host() -> None:
+    loaded = load_tensor_program(BATCH_NORM)
+    assert loaded.model is not None
+    old, new = "module_1_num_batches_tracked", "module_1_num_batches_tracked_new"
+    network = network_of(loaded.program, (*loaded.model.arguments, old), {old: new})
+    assert network.before is not None
+    assert network.before.state == ((old, new),)
+    assert network.state == ((old, new),)
+    given = loaded.model.constants | {old: np.array(7)}
+    known = computed_before(network.before, given, 3)
+    assert known[new].tolist() == [8, 9, 10]
+    assert results_before(network.before, known, 3)[new] == 10
 
 
 def test_a_project_has_what_the_host_computes_or_says_what_it_would_have_to_be_given() -> None:

@@ -66,6 +66,7 @@ class Builder:
     ``layer`` names the statements that are made next, ``result`` their tensors.
 
     ``wide_sums``: sums and products of float16 go on in float32 and are rounded once, as frameworks do.
+    ``changing``: the constants that a call gives another value, so that results are not computed at import.
     """
 
     names: Names = field(default_factory=Names)
@@ -76,6 +77,7 @@ class Builder:
     tensors: dict[str, Buffer] = field(default_factory=dict)
     constants: dict[str, NDArray] = field(default_factory=dict)
     shared: dict[str, Value] = field(default_factory=dict)
+    changing: set[str] = field(default_factory=set)
     _users: dict[str, list[int]] = field(default_factory=dict)
     _order: Callable[[int], Sequence[int]] | None = None
     _room: int = MOST_MADE
@@ -198,7 +200,7 @@ class Builder:
         read, expression = self._reads(draft.terms, draft.function)
         kind, shape = expression.type, draft.shape
         check_size(shape, kind)
-        known = all(t.tensor in self.constants for t in read)
+        known = all(t.tensor in self.constants and t.tensor not in self.changing for t in read)
         if 0 in shape or 0 in draft.domain:
             return self._of_no_points(shape, kind, draft.reduction)
         _check_types(expression)
@@ -255,7 +257,7 @@ class Builder:
         return scalar.convert(operand, kind) if kind is ElementType.BOOL else operand
 
     def _literal(self, value: Value) -> Expression | None:
-        if value.size != 1 or value.tensor not in self.constants:
+        if value.size != 1 or value.tensor not in self.constants or value.tensor in self.changing:
             return None
         array = self.known(value)
         assert array is not None

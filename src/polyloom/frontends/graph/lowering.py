@@ -216,7 +216,9 @@ class _Walk:
         self._reasons.update(graph.unreadable)
         for name, array in graph.constants.items():
             try:
-                found[name] = self.builder.constant(array, name)
+                found[name] = held = self.builder.constant(array, name)
+                if name in graph.changing:
+                    self.builder.changing.add(held.tensor)
             except Refused as refused:
                 found[name] = None
                 self._reasons[name] = str(refused)

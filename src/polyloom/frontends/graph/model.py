@@ -69,7 +69,8 @@ class Graph:
 
     ``inputs`` are bound by name and ``outputs`` read by name. ``constants``: the tensors whose elements the
     file holds. ``unreadable``: constants that cannot be used, with the reason; a fault where one is used.
-    ``declared``: what the file says of other tensors, which has to be true.
+    ``declared``: what the file says of other tensors, which has to be true. ``changing``: the constants that
+    a call gives another value.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Graph:
     constants: Mapping[str, NDArray] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
     declared: tuple[GraphTensor, ...] = ()
+    changing: frozenset[str] = frozenset()
 
 
 def element_type(dtype: np.dtype[Any]) -> ElementType | None:

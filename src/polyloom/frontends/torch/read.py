@@ -50,6 +50,7 @@ class _Reading:
     archive: Archive
     module: Mapping[str, Any]
     names: dict[str, str] = field(default_factory=dict)
+    held: dict[str, str] = field(default_factory=dict)
     inputs: list[GraphTensor] = field(default_factory=list)
     constants: dict[str, NDArray] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
@@ -68,7 +69,8 @@ class _Reading:
         nodes = [*widened(nodes, self.float8, self.unreadable, taken, float8.on_float32)]
         nodes = [*rounded(nodes, self._narrow()), *self._as_changed(results, now)]
         inputs, outputs = tuple(self.inputs), tuple(self.outputs)
-        return Graph(name, tuple(nodes), inputs, outputs, self.constants, self.unreadable)
+        changed = frozenset(self.held[name] for name in _changed(signature["output_specs"]))
+        return Graph(name, tuple(nodes), inputs, outputs, self.constants, self.unreadable, changing=changed)
 
     # -- inputs
 
@@ -84,7 +86,7 @@ class _Reading:
     def _state(self, name: str, wanted: str) -> None:
         """Give a parameter, buffer or constant the name that it has in the module."""
         taken = wanted in self.module["graph"]["tensor_values"] or wanted in self.names.values()
-        self.names[name] = known = name if taken else wanted
+        self.names[name] = self.held[wanted] = known = name if taken else wanted
         found = self.archive.tensors.get(wanted)
         kind = self.module["graph"]["tensor_values"].get(name, {}).get("dtype")
         if found is not None and kind in float8.NAMES:
@@ -257,6 +259,13 @@ def _module_of(metadata: Mapping[str, str]) -> str:
     entries = [part.split(",") for part in stack.split(";")]
     paths = [entry[1] for entry in entries if len(entry) > 2]
     return paths[-1].strip() if paths else ""
+
+
+def _changed(specs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the parameters and buffers that a call changes."""
+    for kind, spec in map(_only, specs):
+        if kind in ("buffer_mutation", "parameter_mutation"):
+            yield spec[kind.replace("mutation", "name")]
 
 
 def _result_name(kind: str, spec: Mapping[str, Any]) -> str:
