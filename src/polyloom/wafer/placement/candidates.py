@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, zip_longest
+from math import isfinite
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.ir.program import Program
@@ -198,7 +199,8 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
     """Compile the best layouts with default ports, until the estimates of those that are left are too high.
 
     Among them are some with at most one class on an axis, whose sets isl can compute: they are tried now and
-    then once isl has given up on others, and at the end.
+    then once isl has given up on others, and at the end. Where several are compiled at a time, only those
+    that will be asked for: some take isl longer than all others together.
     """
     found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
     best, hard, simple = float("inf"), 0, 0
@@ -208,8 +210,11 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
         r = _next(left, simple=is_last or hard > 1 + 2 * simple)
         if len(found) >= search.options.least and r.estimate.cycles > search.options.cutoff * best:
             break
-        search.coming(_plan_of(search, each) for each in (r, *(other for other in left if other is not r)))
         left.remove(r)
+        sure = search.options.least - len(found) - 1
+        limit = search.options.cutoff * best if isfinite(best) else 0
+        ahead = [each for k, each in enumerate(left) if k < sure or each.estimate.cycles <= limit]
+        search.coming(_plan_of(search, each) for each in (r, *ahead))
         plan = _plan_of(search, r)
         candidate = search.tried(plan)
         found.append((r, (plan, candidate)))
