@@ -172,7 +172,7 @@ def test_a_team_on_aarch64(tmp_path: Path) -> None:
     given = {b.name: rng.integers(-8, 8, inputs(program, {})[b.name].shape) / 4.0 for b in program.buffers}
     (tmp_path / "team.h").write_text(f"#include <stdint.h>\n\n{TEAM}")
     (tmp_path / "emitted.c").write_text(text := c_source(function))
-    assert "part(points, me, team)" in text and "team->wait" in text
+    assert "points, me + 1, team)" in text and "team->wait" in text
     (tmp_path / "main.c").write_text(harness(program, given, function.name))
     shutil.copy(str(files("polyloom.mdh.native") / "team.c"), tmp_path)
     printed_ = under_qemu(crossed(tmp_path, "emitted.c", "main.c", "team.c", "-pthread"))
