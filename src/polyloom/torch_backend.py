@@ -26,7 +26,7 @@ from polyloom.device_pipeline import open_model
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.torch import graph_of_traced, import_graph
 from polyloom.frontends.torch.table import OPERATIONS
-from polyloom.frontends.torch.traced import Result, array_of, element_of
+from polyloom.frontends.torch.traced import Result, array_of, form_of, held_as
 from polyloom.function.kept_graphs import graph_place, keep_graph, kept_graph
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import NativeDevice, choose, native_device
@@ -185,7 +185,7 @@ def _form(argument: Any) -> Any:
         message = f"a tensor is {argument.layout} on `{argument.device}`"
         helps = ["move the model and its inputs to the processor: `.cpu()`"]
         raise PolyloomError(error("torch-tensor", message, helps=helps))
-    return element_of(argument.dtype), tuple(argument.shape)
+    return held_as(argument.dtype), tuple(argument.shape)
 
 
 class _Program:
@@ -223,7 +223,7 @@ class _Program:
 
     def _array(self, place: int, tensor: Any) -> np.ndarray[Any, Any]:
         """Return an argument as an array; a parameter, of which a model has hundreds, where it lay before."""
-        if not isinstance(tensor, torch.nn.Parameter) or tensor.dtype is torch.bfloat16:
+        if not isinstance(tensor, torch.nn.Parameter) or form_of(tensor):
             return array_of(tensor)
         seen, lies = self._parameters.get(place), (tensor.data_ptr(), tensor.stride())
         if seen is None or seen.tensor is not tensor or seen.lies != lies:
@@ -251,5 +251,5 @@ class _Seen:
 def _result(tensor: Any, result: Result) -> Any:
     if result.is_number:
         return tensor.item()
-    tensor = tensor.to(torch.bfloat16) if result.is_bfloat else tensor
+    tensor = tensor.to(getattr(torch, result.form)) if result.form else tensor
     return tensor.permute(np.argsort(result.order).tolist()) if result.order else tensor

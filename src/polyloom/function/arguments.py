@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.frontends.graph.imported import as_bfloat16
-from polyloom.frontends.graph.model import BFLOAT16
+from polyloom.ir.scalar_functions.narrow_formats import FORMATS, dtype_of
 from polyloom.mdh.runtime.exchange import as_numpy, is_foreign, like
 
 UNUSED = "unused"
@@ -30,10 +29,9 @@ class Argument:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of its elements in NumPy; of bfloat16 that of ``ml_dtypes`` where it is there."""
-        if self.type == BFLOAT16:
-            return as_bfloat16(np.empty(0, np.float32)).dtype
-        return np.dtype(self.type)
+        """The type of its elements in NumPy; of narrow formats that of ``ml_dtypes`` where it is there."""
+        form = FORMATS.get(self.type)
+        return np.dtype(self.type) if form is None else dtype_of(self.type) or form.held.dtype
 
     def __repr__(self) -> str:
         return self.type + "".join(f"[{extent}]" for extent in self.shape)
@@ -72,17 +70,18 @@ class Taken:
     arrays: dict[str, Any]
     foreign: dict[str, Any]
 
-    def given_back(self, results: Mapping[str, Any], bfloats: Collection[str] = ()) -> list[Any]:
+    def given_back(self, results: Mapping[str, Any], narrow: Mapping[str, str] | None = None) -> list[Any]:
         """Return results as arrays of the library that the first foreign argument is of.
 
-        ``bfloats``: names of those that are bfloat16. What is an argument changed in place is that argument.
+        ``narrow``: the formats of those that programs hold in wider types. What is an argument changed in
+        place is that argument.
         """
         if not self.foreign:
             return list(results.values())
         pattern = next(iter(self.foreign.values()))
         own = {id(self.arrays[name]): value for name, value in self.foreign.items()}
         return [
-            own[id(r)] if id(r) in own else like(pattern, r, is_bfloat=name in bfloats)
+            own[id(r)] if id(r) in own else like(pattern, r, (narrow or {}).get(name, ""))
             for name, r in results.items()
         ]
 

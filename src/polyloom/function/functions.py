@@ -18,7 +18,6 @@ from polyloom.api.reading import MACHINE, Path
 from polyloom.device_pipeline import open_split, signature_of
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.frontends.graph.imported import Ends, Imported
-from polyloom.frontends.graph.model import BFLOAT16
 from polyloom.function.arguments import UNUSED, Argument, Taken, named, taken
 from polyloom.function.batches import in_batches
 from polyloom.function.pages import Times, function_page
@@ -26,6 +25,7 @@ from polyloom.function.saving import Saved, save, variant_of
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.integers import integer
 from polyloom.ir.program import Program
+from polyloom.ir.scalar_functions.narrow_formats import FORMATS
 from polyloom.ir.text.integers import integer_text
 from polyloom.ir.types import ElementType
 from polyloom.mdh.compiled import CompiledProgram
@@ -177,7 +177,7 @@ class Function(Repeating):
 
     def _given_back(self, used: Taken, found: Mapping[str, Any]) -> list[Any]:
         """Return results as arrays of the library that the arguments are of."""
-        return used.given_back(found, [n for n, a in self.outputs.items() if a.type == BFLOAT16])
+        return used.given_back(found, {n: a.type for n, a in self.outputs.items() if a.type in FORMATS})
 
     def _results(self, used: Taken) -> dict[str, Any]:
         """Run once; return what a call gives, by name. Calls like it are short where all is of NumPy."""
@@ -210,7 +210,7 @@ class Function(Repeating):
         """Return a function for calls like one that was done; None where each has to be checked."""
         if ends is None:
             names, results = {n: n for n in self.compiled.signature.names}, self.compiled.order
-        elif ends.bfloats or any(kind is ElementType.BOOL for _, kind, _ in ends.results.values()):
+        elif ends.narrow or any(kind is ElementType.BOOL for _, kind, _ in ends.results.values()):
             return None
         else:
             names = {ends.names.get(inner, inner): inner for inner in ends.program_inputs}
@@ -471,7 +471,7 @@ class Function(Repeating):
     def _array(self, name: str, value: Any) -> NDArray:
         """Return an array; lists and numbers get the type that is wanted."""
         known = self.inputs.get(name)
-        wanted = known.type if known and known.type != "bfloat16" else None
+        wanted = known.type if known and known.type not in FORMATS else None
         return np.asarray(value, wanted if isinstance(value, list | int | float) else None)
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.frontends.graph.model import BFLOAT16, GraphTensor
+from polyloom.frontends.graph.model import GraphTensor
 from polyloom.function.arguments import Argument, Taken
 from polyloom.function.functions import Function
 from polyloom.function.pages import function_page
 from polyloom.function.saving import Saved
+from polyloom.ir.scalar_functions.narrow_formats import FORMATS
 from polyloom.polyhedra.effort import limited
 from polyloom.sources import Given, Loaded, LoadedHost, Reading
 
@@ -124,5 +125,6 @@ def _key(shapes: Shapes) -> Key:
 def argument_of(tensor: GraphTensor) -> Argument:
     """Return a tensor as a graph declares it; an extent without a name is ``?``."""
     shape = tuple(n if isinstance(n, int) else n or "?" for n in tensor.shape or ())
-    own = BFLOAT16 if tensor.other_type == BFLOAT16 else tensor.type.value if tensor.type else "unknown"
+    wide = tensor.type.value if tensor.type else "unknown"
+    own = tensor.other_type if tensor.other_type in FORMATS else wide
     return Argument(tensor.name, own, shape)

@@ -37,7 +37,7 @@ from polyloom.sources.front_end import LayerFrontEnd, LoopFrontEnd, path_of
 NDArray = npt.NDArray[Any]
 Document = dict[str, Any]
 
-FORMAT = 1
+FORMAT = 2
 """Of the file; one with another number is refused."""
 
 TEXT, BYTES, PATH, NONE = "text", "bytes", "path", "none"
@@ -258,7 +258,7 @@ def _ends(ends: Ends) -> Document:
             n: [tensor, kind.value, list(shape)] for n, (tensor, kind, shape) in ends.results.items()
         },
         "unused": sorted(ends.unused),
-        "bfloats": sorted(ends.bfloats),
+        "narrow": dict(ends.narrow),
     }
 
 
@@ -270,5 +270,5 @@ def _ends_of(document: Document) -> Ends:
         {name: ElementType(kind) for name, kind in document["arguments"].items()},
         {name: (tensor, ElementType(kind), tuple(shape)) for name, (tensor, kind, shape) in results},
         frozenset(document["unused"]),
-        frozenset(document["bfloats"]),
+        document["narrow"],
     )

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.files import write_arrays
+from polyloom.ir.scalar_functions.narrow_formats import FORMATS
 from polyloom.oracle.in_float32 import in_float32
 
 NDArray = npt.NDArray[Any]
@@ -27,16 +28,28 @@ Results = dict[str, NDArray]
 Runner = Callable[[str, str | None, Mapping[str, NDArray]], Results]
 
 
+class _Another(Exception):
+    """A framework cannot be asked, the next one may; the text says why."""
+
+
 def with_onnxruntime(model: str, function: str | None, given: Mapping[str, NDArray]) -> Results:
-    """Run an ONNX model as it stands: without rewrites."""
+    """Run an ONNX model without rewrites. Raises ``_Another`` where NumPy has no type for its ends."""
     runtime: Any = import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    narrow = [e.type for e in (*session.get_inputs(), *session.get_outputs()) if e.type.startswith(_NARROW)]
+    if narrow:
+        raise _Another(f"it takes and gives no {narrow[0]} as arrays of NumPy")
     feeds = {i.name: given[i.name] if i.name in given else _unused(i) for i in session.get_inputs()}
     names = [o.name for o in session.get_outputs()]
     return dict(zip(names, session.run(names, feeds), strict=True))
+
+
+_NARROW = tuple(
+    f"tensor({kind}" for kind in ("bfloat16", "float8", "float4", "int4", "uint4", "int2", "uint2")
+)
 
 
 def _unused(declared: Any) -> NDArray:
@@ -48,8 +61,13 @@ def _unused(declared: Any) -> NDArray:
 
 def with_onnx(model: str, function: str | None, given: Mapping[str, NDArray]) -> Results:
     """Run an ONNX model by the evaluator of the package onnx."""
+    onnx: Any = import_module("onnx")
     evaluator: Any = import_module("onnx.reference").ReferenceEvaluator(model)
-    return dict(zip(evaluator.output_names, evaluator.run(None, dict(given)), strict=True))
+    inputs = onnx.load(model, load_external_data=False).graph.input
+    types = {i.name: i.type.tensor_type.elem_type for i in inputs}
+    feeds = {n: a.astype(onnx.helper.tensor_dtype_to_np_dtype(types[n])) for n, a in given.items()}
+    found = evaluator.run(None, feeds)
+    return {n: _plain(np.asarray(a)) for n, a in zip(evaluator.output_names, found, strict=True)}
 
 
 def with_torch(model: str, function: str | None, given: Mapping[str, NDArray]) -> Results:
@@ -71,8 +89,11 @@ def with_torch(model: str, function: str | None, given: Mapping[str, NDArray]) -
     given_back = [(s.kind.name == "USER_OUTPUT", s.target) for s in signature.output_specs]
     results = [next(leaves) if users else held.get(target) for users, target in given_back]
     tensors = [value.detach() for value in results if isinstance(value, torch.Tensor)]
-    arrays = [(t.float() if t.dtype == torch.bfloat16 else t).numpy() for t in tensors]
+    arrays = [(t.float() if str(t.dtype).startswith(_FLOATS) else t).numpy() for t in tensors]
     return {f"#{k}": array for k, array in enumerate(arrays)}
+
+
+_FLOATS = ("torch.bfloat16", "torch.float8")
 
 
 def with_tensorflow(model: str, function: str | None, given: Mapping[str, NDArray]) -> Results:
@@ -133,8 +154,9 @@ def _tensor(graph: Any, name: str) -> Any:
 
 
 def _plain(array: NDArray) -> NDArray:
-    """Return an array with elements of a type of NumPy: of bfloat16 as float32."""
-    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+    """Return an array with elements of a type of NumPy, which holds those of narrow formats."""
+    form = FORMATS.get(array.dtype.name)
+    return array if form is None else array.astype(form.held.dtype)
 
 
 FRAMEWORKS: dict[str, tuple[tuple[str, tuple[str, ...], Runner], ...]] = {
@@ -159,7 +181,8 @@ def main() -> None:
         by = _installed(module, packages)
         if by is not None:
             answer = _run(folder, by, partial(run, job["model"], job["function"], given))
-            break
+            if not answer.get("another"):
+                break
     (folder / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
 
@@ -180,6 +203,8 @@ def _installed(module: str, packages: tuple[str, ...]) -> str | None:
 def _run(folder: Path, by: str, run: Callable[[], Results]) -> dict[str, Any]:
     try:
         found = {name: np.asarray(array) for name, array in run().items()}
+    except _Another as fault:
+        return {"by": by, "fault": str(fault), "another": True}
     except Exception as fault:  # frameworks have their own exceptions for what they do not run
         return {"by": by, "fault": str(fault).strip().partition("\n")[0][:200]}
     write_arrays(folder / "outputs.npz", {f"a{k}": array for k, array in enumerate(found.values())})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -240,9 +241,71 @@ def test_bodies_of_control_flow_read_narrow_constants_around_them(kind: int) -> 
     np.testing.assert_array_equal(polyloom.load(model([loop], weights, [3]))(x), [3, -2, 10])
 
 
-@pytest.mark.parametrize("kind", [17, 22])
-def test_a_narrow_input_is_refused_with_a_way_out(kind: int) -> None:
-    given = model([helper.make_node("Cast", ["x"], ["y"], to=1)], [], [3])
-    given.graph.input[0].type.tensor_type.elem_type = kind
-    with pytest.raises(polyloom.PolyloomError, match="put a `Cast` or `QuantizeLinear` behind it"):
-        polyloom.load(given)
+ENDS = [
+    (17, 1),
+    (1, 17),
+    (22, 1),
+    (10, 22),
+    (21, 17),
+    (19, 22),
+    (23, 20),
+    (18, 23),
+    (24, 1),
+    (16, 25),
+    (17, 16),
+]
+
+
+@pytest.mark.parametrize(("given", "wanted"), [*ENDS, (17, 16), (22, 22), (17, 17)])
+@pytest.mark.parametrize("like", [False, True])
+def test_inputs_and_results_are_of_narrow_formats(given: int, wanted: int, like: bool) -> None:
+    """Also of the type of an operand, and numbers beyond the largest of the format."""
+    nodes = [helper.make_node("Transpose", ["x"], ["t"])]
+    cast = (
+        helper.make_node("CastLike", ["t", "k"], ["y"])
+        if like
+        else helper.make_node("Cast", ["t"], ["y"], to=wanted)
+    )
+    stated = whole_model(
+        [*nodes, cast], given, wanted, [helper.make_tensor("k", wanted, [1], [1.0])] if like else []
+    )
+    types = ml_dtypes_of(given)
+    x = (np.random.default_rng(given).normal(size=(3, 5)) * 6).astype(np.float32).astype(types)
+    x = np.abs(x) if wanted in (21, 25) else x
+    found, right = polyloom.load(stated)(x), expected(stated, x)
+    assert found.dtype == right.dtype
+    np.testing.assert_array_equal(found.astype(np.float32), right.astype(np.float32))
+
+
+def ml_dtypes_of(kind: int) -> Any:
+    return helper.tensor_dtype_to_np_dtype(kind)
+
+
+def whole_model(nodes: list[Any], given: int, wanted: int, weights: list[Any] | None = None) -> Any:
+    ends = (
+        helper.make_tensor_value_info("x", given, ["n", 5]),
+        helper.make_tensor_value_info("y", wanted, None),
+    )
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], weights or [])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13)
+
+
+def test_a_function_says_its_narrow_formats_and_is_saved_with_them(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Cast", ["x"], ["f"], to=1), helper.make_node("Mul", ["f", "f"], ["g"])]
+    made = polyloom.load(whole_model([*nodes, helper.make_node("Cast", ["g"], ["y"], to=19)], 17, 19))
+    assert repr(made.inputs) == "{'x': float8_e4m3fn[n][5]}"
+    assert made.outputs["y"].dtype == ml_dtypes_of(19)
+    assert made.at(n=3).run(check=True).check.by.startswith("onnx ")
+    made.save(tmp_path / "narrow.loom")
+    again = polyloom.load(tmp_path / "narrow.loom")
+    wide = np.array([[1.05, 1.0625, -3.4, 500, -0.01]] * 3, np.float32)  # rounded, and the largest beyond
+    right = [[1, 1, 12, 57344, 6 * 2.0**-16]] * 3
+    for found in (made(wide), again(wide), again(wide.clip(-448, 448).astype(ml_dtypes_of(17)))):
+        assert found.dtype == ml_dtypes_of(19)
+        np.testing.assert_array_equal(found.astype(np.float32), right)
+
+
+def test_other_uses_of_a_narrow_input_are_refused_by_name() -> None:
+    given = whole_model([helper.make_node("Neg", ["x"], ["y"])], 17, 17)
+    with pytest.raises(polyloom.Unsupported, match="`x`: its elements are of type float8e4m3fn"):
+        polyloom.load(given)(np.ones((2, 5), np.float32))

@@ -38,7 +38,7 @@ def assert_computes(model: Imported, inputs: dict[str, Any], wanted: dict[str, A
     found = model.outputs(evaluate(model.program, model.inputs(inputs)))
     for name, array in wanted.items():
         assert found[name].shape == array.shape, name
-        narrow = name in model.bfloats
+        narrow = name in model.narrow
         assert narrow or found[name].dtype == array.dtype, name
         assert not narrow or found[name].dtype.name in ("bfloat16", "float32"), name
         bound = (2.0**-7 if narrow else TOLERANCE) * np.abs(array).max(initial=0)
@@ -70,7 +70,7 @@ def test_variables_of_one_name_are_told_apart() -> None:
 def test_a_saved_model_of_bfloat16() -> None:
     model = import_tensorflow(DATA / "saved_model_bfloat16")
     assert_computes(model, *stored("saved_model_bfloat16"))
-    assert model.bfloats == {"x", "y"}
+    assert model.narrow == {"x": "bfloat16", "y": "bfloat16"}
 
 
 def test_bfloat16_is_rounded_where_it_is_stored() -> None:
@@ -78,8 +78,8 @@ def test_bfloat16_is_rounded_where_it_is_stored() -> None:
     inputs, outputs = stored("bfloat16_mixed")
     model = import_tensorflow(DATA / "bfloat16_mixed.pb")
     found = model.outputs(evaluate(model.program, model.inputs(inputs)))
-    kinds = [(name in model.bfloats, found[name].dtype.name) for name in found]
-    narrow = [name for name in found if name in model.bfloats]
+    kinds = [(name in model.narrow, found[name].dtype.name) for name in found]
+    narrow = [name for name in found if name in model.narrow]
     assert len(narrow) == 5 and sum(kind == "float32" and not is_narrow for is_narrow, kind in kinds) == 2
     for name in narrow:
         values = found[name].astype(np.float32)

@@ -7,6 +7,7 @@ import json
 import random
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -395,7 +396,8 @@ def test_weights_of_float8_are_moved_and_converted_and_read_by_nothing_else() ->
         Node("", "aten.view.default", ("w",), ("result",)),
         Node("", "aten.t.default", ("y",), ("other",)),
     ]
-    read = widened(nodes, {"w": "float8"}, unreadable, ["result"], float8.on_float32)
+    meaning = partial(float8.on_float32, {})
+    read = widened(nodes, {"w": "float8"}, unreadable, ["result"], meaning)
     found = [(n.inputs[0], n.outputs[0]) for n in read]
     held, wide = widened_name("w"), widened_name("moved")
     assert found == [(held, wide), (wide, "y"), ("moved", "z"), ("w", "result"), ("y", "other")]

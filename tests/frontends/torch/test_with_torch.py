@@ -159,6 +159,34 @@ def test_torch_compile_takes_bfloat16(torch: Any, name: str) -> None:
         np.testing.assert_allclose(one.float().numpy(), other.float().numpy(), rtol=2**-6, atol=2**-7)
 
 
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"])
+@pytest.mark.parametrize("has_types", [True, False])
+def test_float8_comes_in_and_is_rounded_as_pytorch_does(
+    torch: Any, name: str, has_types: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every code, ties between two, and what lies beyond the largest; with and without NumPy's types."""
+    if not has_types:
+        monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    kind = getattr(torch, name)
+
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any, y: Any) -> Any:
+            return x.t(), x.float() * 2, (y / 3).to(kind), x.to(torch.float8_e5m2).float()
+
+    codes = torch.arange(256, dtype=torch.uint8).view(kind).reshape(32, 8)
+    finite = codes.float()[codes.float().isfinite()].sort().values
+    ties = torch.cat([(finite[1:] + finite[:-1]) * 1.5, torch.tensor([1e9, -1e9, np.inf, -np.inf, np.nan])])
+    module, given = Module(), (codes, ties)
+    wanted = module(*given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        compiled = torch.compile(module, backend="polyloom")(*given)
+    for found in (compiled, polyloom.load(module, *given)(*given)):
+        for one, other in zip(found, wanted, strict=True):
+            assert one.dtype == other.dtype
+            torch.testing.assert_close(one.float(), other.float(), rtol=0, atol=0, equal_nan=True)
+
+
 def writing_modules(torch: Any) -> list[Any]:
     """Functions that write into new memory through views of it, and return or read it afterwards."""
 

@@ -15,7 +15,7 @@ from polyloom.frontends.graph.values import Value
 
 def check_names(graph: Graph) -> None:
     """Raise ``model-broken`` where a tensor of a graph is defined twice."""
-    defined = Counter(t.name for t in graph.inputs)
+    defined = Counter(t.inner for t in graph.inputs)
     defined.update({*graph.constants, *graph.unreadable})
     for node in graph.nodes:
         defined.update(o for o in node.outputs if o)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from textwrap import shorten
 from typing import Any
 
@@ -17,7 +16,7 @@ from polyloom.frontends.graph.values import Value
 from polyloom.ir.evaluation.boxes import view
 from polyloom.ir.host import View
 from polyloom.ir.program import Program
-from polyloom.ir.scalar_functions.evaluation import to_bfloat16
+from polyloom.ir.scalar_functions.narrow_formats import as_held, as_narrow
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
@@ -40,8 +39,8 @@ class Ends:
 
     ``program_inputs``: of the program. ``names``: of these, from the program to the model. ``arguments``:
     those that are no weights, each with its type in the model. ``results``: by their names in the model the
-    tensor of the program, the type and the shape. ``unused``: inputs that nothing depends on. ``bfloats``:
-    names in the model of those that are bfloat16 there, and float32 in the program.
+    tensor of the program, the type and the shape. ``unused``: inputs that nothing depends on. ``narrow``:
+    by their names in the model the formats of those that programs hold in wider types (``FORMATS``).
     """
 
     program_inputs: tuple[str, ...]
@@ -49,7 +48,7 @@ class Ends:
     arguments: Mapping[str, ElementType]
     results: Mapping[str, tuple[str, ElementType, tuple[int, ...]]]
     unused: frozenset[str]
-    bfloats: frozenset[str] = frozenset()
+    narrow: Mapping[str, str] = field(default_factory=dict)
 
     def inputs(self, given: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return what is given by the names of the program. Errors: ``input-unknown``."""
@@ -58,8 +57,8 @@ class Ends:
             place = self._places.get(name)
             if place is not None:
                 stored = _stored(array, self.arguments.get(place))
-                is_bfloat = self.names.get(place, place) in self.bfloats
-                found[place] = to_bfloat16(stored.astype(np.float32)) if is_bfloat else stored
+                form = self.narrow.get(self.names.get(place, place))
+                found[place] = stored if form is None else as_held(stored, form)
             elif name not in self.unused:
                 raise PolyloomError(self._unknown(name))
         return found
@@ -78,7 +77,7 @@ class Ends:
     def outputs(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return the model's outputs, by their names in it, from those of the program."""
         found = {name: _given(arrays[tensor], kind) for name, (tensor, kind, _) in self.results.items()}
-        return {n: as_bfloat16(a) if n in self.bfloats else a for n, a in found.items()}
+        return {n: as_narrow(a, self.narrow[n]) if n in self.narrow else a for n, a in found.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,7 @@ class Imported:
     - ``values``: every tensor of the model, by its name there, as a view of one in the program.
     - ``rows``: the table of the import.
     - ``unused``: inputs of the model that nothing depends on.
-    - ``bfloats``: its inputs and outputs of bfloat16, which are float32 in the program.
+    - ``narrow``: the formats of its inputs and outputs that the program holds in wider types.
     - ``sized``: what may be given a size: the model's inputs, and the dimensions that it leaves open.
     """
 
@@ -105,7 +104,7 @@ class Imported:
     rows: tuple[Row, ...]
     unused: frozenset[str]
     sized: tuple[str, ...] = ()
-    bfloats: frozenset[str] = frozenset()
+    narrow: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def ends(self) -> Ends:
@@ -113,11 +112,11 @@ class Imported:
         inputs = tuple(self.program.inputs)
         results = {name: (v.tensor, v.type, v.shape) for name, v in self.results.items()}
         names = {name: original for name, original in self.names.items() if name in inputs}
-        return Ends(inputs, names, self.arguments, results, self.unused, self.bfloats)
+        return Ends(inputs, names, self.arguments, results, self.unused, self.narrow)
 
     def type_name(self, name: str, kind: ElementType) -> str:
         """Return what the model calls the type of one of its inputs and outputs."""
-        return "bfloat16" if name in self.bfloats else kind.value
+        return self.narrow.get(name, kind.value)
 
     def __repr__(self) -> str:
         ends = f"{', '.join(self.arguments)} -> {', '.join(self.results)}"
@@ -149,14 +148,6 @@ class Imported:
         """Return every tensor of the model that can be seen in ``arrays``, those of the program."""
         found = {n: v for n, v in self.values.items() if v.tensor in arrays}
         return {name: _seen(arrays[v.tensor], v) for name, v in found.items()}
-
-
-def as_bfloat16(array: NDArray) -> NDArray:
-    """Return values that are bfloat16 as such, where the package ml_dtypes is there; else as float32."""
-    try:
-        return array.astype(import_module("ml_dtypes").bfloat16)
-    except ImportError:
-        return array
 
 
 def _stored(array: NDArray, kind: ElementType | None) -> NDArray:

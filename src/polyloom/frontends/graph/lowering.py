@@ -20,6 +20,7 @@ from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.graph.refusal import OpenShapes, Refusal, Refused, unsupported
 from polyloom.frontends.graph.values import Anything, Shape, Value, ValueList, is_whole
 from polyloom.ir.program import Part, Program
+from polyloom.ir.scalar_functions.narrow_formats import FORMATS
 from polyloom.ir.statements import Statement
 from polyloom.ir.transform.unused_statements import without_unused
 from polyloom.ir.verification.programs import verify
@@ -65,16 +66,16 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None, helps: Sequence[
     except OpenShapes as fault:
         fault.name, fault.outputs = graph.name or "model", graph.outputs
         raise
-    scope: Scope = {**walk.constants(graph), **bound}
+    scope: Scope = {**walk.constants(graph), **{t.inner: bound[t.name] for t in graph.inputs}}
     walk.nodes(graph.nodes, scope)
     outputs = walk.outputs(graph.outputs, scope)
     if walk.refusals:
         raise unsupported(graph.name or "the model", walk.refusals, helps)
     held = {n: v for n, v in {**scope, **outputs}.items() if isinstance(v, Value)}
     check_declared(graph, {**held, **walk.values})
-    bfloats = frozenset(t.name for t in (*graph.inputs, *graph.outputs) if t.other_type == "bfloat16")
+    narrow = {t.name: t.other_type for t in (*graph.inputs, *graph.outputs) if t.other_type in FORMATS}
     found = _finished(program_name, builder, walk, bound, outputs)
-    return replace(found, sized=_sized(graph.inputs), bfloats=bfloats)
+    return replace(found, sized=_sized(graph.inputs), narrow=narrow)
 
 
 def _sized(inputs: Sequence[GraphTensor]) -> tuple[str, ...]:
@@ -96,10 +97,6 @@ def _bind_inputs(graph: Graph, builder: Builder, sizes: Sizes) -> dict[str, Valu
     return bound
 
 
-_NARROW = tuple(f"tensors of {kind}" for kind in ("float8", "float4", "int4", "uint4", "int2", "uint2"))
-"""How formats are named that only tensors inside a model may have."""
-
-
 def _shapes(inputs: Sequence[GraphTensor], sizes: Sizes) -> list[Shape]:
     """Return the inputs' shapes with every open dimension filled. Raises one error for all that are not."""
     found = [(tensor, _shape(tensor, sizes)) for tensor in inputs]
@@ -109,13 +106,7 @@ def _shapes(inputs: Sequence[GraphTensor], sizes: Sizes) -> list[Shape]:
     problems = []
     if types:
         message = "not all inputs have a type that a tensor program can have"
-        narrow = any(t.type is None and t.other_type.startswith(_NARROW) for t, _ in found)
-        helps = (
-            ["declare it as float32 or int8, and put a `Cast` or `QuantizeLinear` behind it"]
-            if narrow
-            else []
-        )
-        problems.append(error("model-type", message, notes=list(map(visible_name, types)), helps=helps))
+        problems.append(error("model-type", message, notes=list(map(visible_name, types))))
     if wrong:
         message = "not all inputs have a shape that a tensor program can have"
         helps = list(dict.fromkeys(h for tensor, _ in wrong for h in _size_helps(tensor)))
@@ -363,10 +354,10 @@ class _Walk:
         """
         found: dict[str, Value] = {}
         for tensor in declared:
-            value = scope.get(tensor.name)
+            value = scope.get(tensor.inner)
             if value is None:
                 if not self.refusals:
-                    reason = self._reasons.get(tensor.name, "nothing computes it")
+                    reason = self._reasons.get(tensor.inner, "nothing computes it")
                     self.refusals.append(Refusal(tensor.name, "output", reason))
                 continue
             if isinstance(value, ValueList):

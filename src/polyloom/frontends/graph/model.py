@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.ir.scalar_functions.narrow_formats import FORMATS
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
@@ -35,10 +36,6 @@ class Node:
     version: int = 0
 
 
-BFLOAT16 = "bfloat16"
-"""What ``GraphTensor.other_type`` calls it; tensors of it are float32, and rounded where they are stored."""
-
-
 def with_rounding(node: Node, stored: Collection[str], op: str, domain: str = "") -> Iterator[Node]:
     """Yield a node and those that round what it stores as bfloat16: some of its outputs, by ``op``."""
     plain = {name: f"{name} as float32" for name in node.outputs if name in stored}
@@ -52,7 +49,8 @@ class GraphTensor:
     """A graph's input or output as the file declares it.
 
     ``type``: None where it is not stated, or is none that programs have: then ``other_type`` says what it is.
-    Of bfloat16 it is FLOAT32, and ``other_type`` "bfloat16".
+    Of a format that is held in a wider type that type, and ``other_type`` is the format's name (``FORMATS``).
+    ``held``: the name that nodes have for it, where that is another one (``widened_name``).
     ``shape``: None where the rank is not known; a dimension is its size, or the name that stands for it
     (``""``: none).
     """
@@ -61,6 +59,12 @@ class GraphTensor:
     type: ElementType | None
     shape: tuple[int | str, ...] | None
     other_type: str = ""
+    held: str = ""
+
+    @property
+    def inner(self) -> str:
+        """The name that nodes have for it."""
+        return self.held or self.name
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,11 @@ def widened_name(name: str) -> str:
     return f"{name} widened"
 
 
+def widened_end(tensor: GraphTensor, form: str, held: str) -> GraphTensor:
+    """Return an input or output of a narrow format (a key of ``FORMATS``) as programs hold it."""
+    return replace(tensor, type=FORMATS[form].held, other_type=form, held=held)
+
+
 @dataclass(frozen=True)
 class OnWide:
     """A node that may read wide values instead of narrow ones.
@@ -117,7 +126,7 @@ class OnWide:
 
 def widened(
     nodes: Iterable[Node],
-    formats: Mapping[str, str],
+    formats: dict[str, str],
     unreadable: dict[str, str],
     kept: Collection[str],
     meaning: Callable[[Node, Mapping[str, str]], OnWide | None],
@@ -125,13 +134,13 @@ def widened(
 ) -> tuple[Node, ...]:
     """Return nodes with those that move, convert or make narrow tensors on wide values.
 
-    ``formats``: of the narrow constants, by name. All narrow tensors become ``unreadable`` to other nodes.
+    ``formats``: of the narrow constants and inputs, by name; those of what nodes give are added. All narrow
+    tensors become ``unreadable`` to other nodes.
     ``kept``: names whose tensors must be as in the file: a graph's results. ``meaning``: what a node is that
     may be read so, given the formats known so far. ``named``: what wide tensors are called.
     """
-    known = dict(formats)
-    found = [_on_wide(node, known, kept, meaning(node, known), named) for node in nodes]
-    unreadable.update((name, f"its elements are of type {form}") for name, form in known.items())
+    found = [_on_wide(node, formats, kept, meaning(node, formats), named) for node in nodes]
+    unreadable.update((name, f"its elements are of type {form}") for name, form in formats.items())
     return tuple(found)
 
 

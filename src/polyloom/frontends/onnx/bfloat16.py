@@ -15,8 +15,9 @@ from typing import Any
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.context import Table
-from polyloom.frontends.graph.model import BFLOAT16, Graph, Node, with_rounding
+from polyloom.frontends.graph.model import Graph, Node, with_rounding
 from polyloom.frontends.graph.rows import unary
+from polyloom.ir.scalar_functions.narrow_formats import BFLOAT16
 
 NUMBER, FLOAT32 = 16, 1
 """Of the types in ONNX."""
@@ -131,7 +132,7 @@ def _stores(node: Node, known: set[str]) -> bool:
     bodies = [a for a in node.attributes.values() if isinstance(a, Graph)]
     if bodies:
         return any(o.other_type == NAME for body in bodies for o in body.outputs)
-    if node.op in _NO_FLOATS:
+    if node.op in _NO_FLOATS or node.domain == DOMAIN:
         return False
     deciding = _DECIDED_BY.get(node.op, range(len(node.inputs)))
     return any(node.inputs[k] in known for k in deciding if k < len(node.inputs))

@@ -27,6 +27,20 @@ NDArray = npt.NDArray[Any]
 FLOATS = {17: E4M3FN, 18: E4M3FNUZ, 19: E5M2, 20: E5M2FNUZ, 23: E2M1}
 """By the numbers of their types in ONNX."""
 
+FORMATS = {
+    17: "float8_e4m3fn",
+    18: "float8_e4m3fnuz",
+    19: "float8_e5m2",
+    20: "float8_e5m2fnuz",
+    21: "uint4",
+    22: "int4",
+    23: "float4_e2m1fn",
+    24: "float8_e8m0fnu",
+    25: "uint2",
+    26: "int2",
+}
+"""What callers call them (``ir/scalar_functions/narrow_formats``)."""
+
 BFLOAT16, FLOAT8E8M0 = 16, 24
 INTEGERS = {21: (4, False), 22: (4, True), 25: (2, False), 26: (2, True)}
 """Bits of integers, and whether they have a sign."""
@@ -114,7 +128,8 @@ _MOVES = frozenset(
 )
 """Operations that give elements of their first operand, or of all (Concat)."""
 
-_NUMBERS = {name: kind for kind, name in NAMES.items()}
+NUMBERS = {name: kind for kind, name in NAMES.items()}
+"""The numbers of types by what ONNX calls them."""
 
 
 def on_wide(node: Node, formats: Mapping[str, str]) -> OnWide | None:
@@ -129,13 +144,14 @@ def on_wide(node: Node, formats: Mapping[str, str]) -> OnWide | None:
         alike = all(form == first for form in others) if node.op == "Concat" else not any(others)
         return OnWide(node, first) if first and alike else None
     kind = _stored(node, others)
-    if kind in FLOATS or (kind in INTEGERS and node.op == "QuantizeLinear"):
+    if kind in FLOATS or kind in INTEGERS:
         given = replace(node, domain=DOMAIN, op=_GIVING[node.op], attributes={**node.attributes, KIND: kind})
         return OnWide(given, NAMES[kind])
-    return OnWide(node, "") if first and node.op in ("Cast", "DequantizeLinear") and kind is None else None
+    plain = node.op in ("Cast", "CastLike", "DequantizeLinear") and kind is None
+    return OnWide(node, "") if first and plain else None
 
 
-_GIVING = {"QuantizeLinear": "QuantizeNarrow", "Cast": "CastNarrow"}
+_GIVING = {"QuantizeLinear": "QuantizeNarrow", "Cast": "CastNarrow", "CastLike": "CastNarrow"}
 
 
 def _stored(node: Node, others: Sequence[str]) -> int | None:
@@ -143,9 +159,11 @@ def _stored(node: Node, others: Sequence[str]) -> int | None:
     match node.op:
         case "Cast":
             kind = node.attributes.get("to")
+        case "CastLike":
+            kind = NUMBERS.get(others[0]) if others else None
         case "QuantizeLinear":
             zero = others[1] if len(others) > 1 else ""
-            kind = _NUMBERS.get(zero, node.attributes.get("output_dtype"))
+            kind = NUMBERS.get(zero, node.attributes.get("output_dtype"))
         case _:
             return None
     return kind if kind in NAMES and kind != BFLOAT16 else None

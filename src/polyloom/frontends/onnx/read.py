@@ -11,10 +11,18 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Unsupported, error
 from polyloom.frontends.graph.consistency import check_names
-from polyloom.frontends.graph.model import Graph, GraphTensor, Node, widened, widened_name
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node, widened, widened_end, widened_name
 from polyloom.frontends.graph.refusal import Refusal, unsupported
 from polyloom.frontends.onnx import bfloat16
-from polyloom.frontends.onnx.narrow import DOMAIN, NAMES, Narrow, Unusable, on_wide
+from polyloom.frontends.onnx.narrow import (
+    DOMAIN,
+    FORMATS,
+    NAMES,
+    NUMBERS,
+    Narrow,
+    Unusable,
+    on_wide,
+)
 from polyloom.frontends.onnx.tensors import TYPES, Place, Unreadable, array_of, narrow_of, type_name
 from polyloom.frontends.protobuf.onnx_schema import onnx_messages
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
@@ -55,7 +63,7 @@ def graph_of_bytes(data: bytes, what: str, place: Place) -> Graph:
         raise Unsupported(error("model-opset", message, helps=helps))
     functions = {(_domain(f.domain), text(f.name), text(f.overload)): f for f in model.functions}
     reader = _Reader(place, functions, _free_ending(data))
-    graph = reader.graph(model.graph, opsets, {})
+    graph = reader.graph(model.graph, opsets, {}, whole=True)
     inputs = {t.name for t in graph.inputs if t.other_type == bfloat16.NAME}
     return bfloat16.rounded(graph, inputs | reader.bfloats)
 
@@ -95,8 +103,13 @@ class _Reader:
     around: Mapping[str, str] = field(default_factory=dict)
     """The formats of the narrow constants that bodies of control flow may read."""
 
-    def graph(self, graph: Any, opsets: Mapping[str, int], given: Mapping[str, Any]) -> Graph:
-        """Return a graph or a body; ``given``: attributes of the function around it."""
+    def graph(
+        self, graph: Any, opsets: Mapping[str, int], given: Mapping[str, Any], *, whole: bool = False
+    ) -> Graph:
+        """Return a graph or a body; ``given``: attributes of the function around it.
+
+        ``whole``: it is the model's, which may be given and give tensors of narrow formats.
+        """
         constants: dict[str, NDArray] = {}
         unreadable: dict[str, str] = {}
         formats: dict[str, str] = {}
@@ -106,21 +119,31 @@ class _Reader:
             self._constant(text(tensor.name), tensor, constants, unreadable, formats)
         for sparse in graph.sparse_initializer:
             unreadable[text(sparse.values.name)] = "a sparse constant"
+        stated = tuple(map(_tensor, graph.input))
+        held = {*constants, *unreadable, *formats}
+        inputs = tuple(t for t in stated if t.name not in held)
+        if whole:
+            formats |= {t.name: _NARROW[t.other_type] for t in inputs if t.other_type in _NARROW}
         outer = {name: form for name, form in self.around.items() if name not in _defined(graph)}
         self.around, before = {**outer, **formats}, self.around
         read = [*self._without_constants(self.nodes(graph.node, opsets, given), constants, formats)]
         self.around = before
         formats = {**outer, **formats}
-        results = {text(o.name) for o in graph.output}
-        nodes = widened(read, formats, unreadable, results, on_wide, self.wide_name)
-        held = {*constants, *unreadable}
-        stated = tuple(map(_tensor, graph.input))
-        inputs = tuple(t for t in stated if t.name not in held)
         outputs = tuple(map(_tensor, graph.output))
+        results = set() if whole else {o.name for o in outputs}
+        nodes = widened(read, formats, unreadable, results, on_wide, self.wide_name)
         declared = (*(t for t in stated if t.name in held), *map(_tensor, graph.value_info))
+        if whole:
+            inputs, outputs = (tuple(self._widened(t, formats) for t in ends) for ends in (inputs, outputs))
         found = Graph(text(graph.name), nodes, inputs, outputs, constants, unreadable, declared)
         check_names(found)
         return found
+
+    def _widened(self, tensor: GraphTensor, formats: Mapping[str, str]) -> GraphTensor:
+        """Return an input or output; of a narrow format as programs hold it."""
+        if tensor.name not in formats:
+            return tensor
+        return widened_end(tensor, FORMATS[NUMBERS[formats[tensor.name]]], self.wide_name(tensor.name))
 
     def wide_name(self, name: str) -> str:
         """Return the name of the wide tensor that holds a narrow one."""
@@ -338,6 +361,9 @@ def _tensor(info: Any) -> GraphTensor:
     shape = tuple(_dimension(d) for d in tensor.shape.dim) if tensor.HasField("shape") else None
     return GraphTensor(name, kind, shape, other)
 
+
+_NARROW = {f"tensors of {NAMES[number]}": NAMES[number] for number in FORMATS}
+"""Of what ``_tensor`` says of ends of narrow formats what ONNX calls these."""
 
 _NO_TENSORS = {
     "sequence_type": "sequences",

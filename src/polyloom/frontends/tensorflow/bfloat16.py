@@ -15,9 +15,10 @@ from typing import Any
 
 from polyloom.frontends.graph import scalar
 from polyloom.frontends.graph.context import Table
-from polyloom.frontends.graph.model import BFLOAT16, Graph, Node, with_rounding
+from polyloom.frontends.graph.model import Graph, Node, with_rounding
 from polyloom.frontends.graph.rows import unary
 from polyloom.frontends.tensorflow.functions import BODIES
+from polyloom.ir.scalar_functions.narrow_formats import BFLOAT16
 from polyloom.ir.types import ElementType
 
 OPERATION = "PolyloomBfloat16"

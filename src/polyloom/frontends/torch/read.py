@@ -10,17 +10,18 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 
-from polyloom.frontends.graph import model
-from polyloom.frontends.graph.model import Graph, GraphTensor, Node, widened, widened_name
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node, widened, widened_end, widened_name
 from polyloom.frontends.torch import float8
 from polyloom.frontends.torch.archive import BFLOAT16, Archive, broken, element_type, read_archive
 from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
 from polyloom.frontends.torch.in_place import without_in_place
+from polyloom.ir.scalar_functions import narrow_formats
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
@@ -65,10 +66,12 @@ class _Reading:
         nodes = [self._node(n) for n in self.module["graph"]["nodes"] if not _is_nothing(n)]
         results = self._results(signature["output_specs"])
         nodes, now = without_in_place(nodes)
-        taken = {output.name for output in self.outputs}
-        nodes = [*widened(nodes, self.float8, self.unreadable, taken, float8.on_float32)]
-        nodes = [*rounded(nodes, self._narrow()), *self._as_changed(results, now)]
-        inputs, outputs = tuple(self.inputs), tuple(self.outputs)
+        nodes = [*nodes, *self._as_changed(results, now)]
+        made = dict(self._made_float8())
+        self.float8 |= {t.name: made[t.name] for t in self.inputs if t.name in made}
+        nodes = [*widened(nodes, self.float8, self.unreadable, (), partial(float8.on_float32, made))]
+        nodes = [*rounded(nodes, self._narrow())]
+        inputs, outputs = (tuple(map(self._widened, ends)) for ends in (self.inputs, self.outputs))
         changed = frozenset(self.held[name] for name in _changed(signature["output_specs"]))
         return Graph(name, tuple(nodes), inputs, outputs, self.constants, self.unreadable, changing=changed)
 
@@ -105,12 +108,23 @@ class _Reading:
 
     def _other_type(self, name: str) -> str:
         meta = self.module["graph"]["tensor_values"].get(name) or {}
-        return model.BFLOAT16 if meta.get("dtype") == BFLOAT16 else ""
+        return narrow_formats.BFLOAT16 if meta.get("dtype") == BFLOAT16 else ""
 
     def _narrow(self) -> frozenset[str]:
         """Return the tensors of bfloat16."""
         names = (name for name in self.module["graph"]["tensor_values"] if self._other_type(name))
         return frozenset(each for name in names for each in (name, self.names.get(name, name)))
+
+    def _made_float8(self) -> Iterator[tuple[str, str]]:
+        """Yield the tensors of float8 with their formats."""
+        for name, meta in self.module["graph"]["tensor_values"].items():
+            if meta.get("dtype") in float8.NAMES:
+                yield self.names.get(name, name), float8.NAMES[meta["dtype"]]
+
+    def _widened(self, tensor: GraphTensor) -> GraphTensor:
+        """Return an input or output; of float8 as programs hold it."""
+        form = self.float8.get(tensor.name)
+        return tensor if form is None else widened_end(tensor, form, widened_name(tensor.name))
 
     # -- nodes
 

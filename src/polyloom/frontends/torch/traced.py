@@ -7,17 +7,18 @@ when the graph was traced are numbers here: those of one call.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from polyloom.frontends.graph.model import BFLOAT16, Graph, GraphTensor, Node, widened, widened_name
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node, widened, widened_name
 from polyloom.frontends.torch import float8
 from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
 from polyloom.frontends.torch.strided import as_views, in_memory
+from polyloom.ir.scalar_functions.narrow_formats import BFLOAT16
 from polyloom.ir.types import ElementType
 
 
@@ -33,7 +34,7 @@ def graph_of_traced(
     for node in module.graph.nodes:
         match node.op:
             case "placeholder":
-                reading.input(node.name, next(given))
+                reading.input(node, next(given))
             case "get_attr":
                 reading.constant(node.name, getattr(module, node.target))
             case "output":
@@ -41,13 +42,13 @@ def graph_of_traced(
             case _ if not _is_item(node):
                 if not reading.strided(node):
                     reading.node(node)
-    results = {output.name for output in reading.outputs}
-    nodes = widened(reading.nodes, reading.float8, reading.unreadable, results, float8.on_float32)
+    meaning = partial(float8.on_float32, reading.made_float8)
+    nodes = widened(reading.nodes, reading.float8, reading.unreadable, (), meaning)
     graph = Graph(
         name,
         tuple(rounded([*nodes], reading.narrow)),
-        tuple(reading.inputs),
-        tuple(reading.outputs),
+        tuple(map(reading.widened, reading.inputs)),
+        tuple(map(reading.widened, reading.outputs)),
         reading.constants,
         reading.unreadable,
     )
@@ -58,14 +59,14 @@ def graph_of_traced(
 class Result:
     """A result of a graph by its name.
 
-    ``is_number``: it is no tensor, but a size; ``is_bfloat``: it is bfloat16, and float32 in the program.
+    ``is_number``: it is no tensor, but a size; ``form``: bfloat16 or of float8, and float32 in the program.
     ``order``: its dimensions from the slowest to the fastest in memory, which are the program's then.
     PyTorch takes views of results by the strides that it traced, so these must be met.
     """
 
     name: str
     is_number: bool
-    is_bfloat: bool = False
+    form: str = ""
     order: tuple[int, ...] = ()
 
 
@@ -79,21 +80,31 @@ class _Reading:
         self.unreadable: dict[str, str] = {}
         self.float8: dict[str, str] = {}
         self.returned: list[Result | None] = []
-        self.narrow = frozenset(_narrow(module.graph.nodes))
+        formats = dict(_narrow(module.graph.nodes))
+        self.narrow = frozenset(name for name, form in formats.items() if form == BFLOAT16)
+        self.made_float8 = {name: form for name, form in formats.items() if form != BFLOAT16}
 
-    def input(self, name: str, shape: tuple[ElementType | None, tuple[int, ...]] | int) -> None:
+    def input(self, node: Any, shape: tuple[ElementType | None, tuple[int, ...]] | int) -> None:
         """Add a placeholder."""
         if isinstance(shape, int):
-            self.constants[name] = np.array(shape, np.int64)
-        else:
-            self.inputs.append(GraphTensor(name, *shape))
+            self.constants[node.name] = np.array(shape, np.int64)
+            return
+        self.inputs.append(GraphTensor(node.name, *shape))
+        form = form_of(node.meta.get("val"))
+        if form in float8.NAMES.values():
+            self.float8[node.name] = form
+
+    def widened(self, tensor: GraphTensor) -> GraphTensor:
+        """Return an input or output; of float8 as programs hold it: the caller converts it."""
+        form = self.float8.get(tensor.name)
+        return tensor if form is None else replace(tensor, held=widened_name(tensor.name))
 
     def constant(self, name: str, tensor: Any) -> None:
         """Add a tensor that the module holds."""
-        kind = str(getattr(tensor, "dtype", "")).removeprefix("torch.")
-        if kind in float8.NAMES.values():
-            self.constants[widened_name(name)] = tensor.detach().cpu().float().numpy()
-            self.float8[name] = kind
+        form = form_of(tensor)
+        if form in float8.NAMES.values():
+            self.constants[widened_name(name)] = array_of(tensor)
+            self.float8[name] = form
         elif element_of(getattr(tensor, "dtype", None)) is None:
             self.unreadable[name] = "its elements have a type that tensor programs have not"
         else:
@@ -158,7 +169,7 @@ class _Reading:
             attributes = {ARGUMENTS: given, TYPES_OF_RESULTS: (kind,)}
             self.nodes.append(Node(f"result.{name}", operation, (_name(value),), (name,), attributes))
             self.outputs.append(GraphTensor(name, None, None))
-            self.returned.append(Result(name, not hasattr(seen, "dtype"), is_bfloat(seen), order))
+            self.returned.append(Result(name, not hasattr(seen, "dtype"), form_of(seen), order))
 
     def _argument(self, value: Any, inputs: list[str]) -> Any:
         if _is_node(value):
@@ -187,20 +198,26 @@ def element_of(dtype: Any) -> ElementType | None:
         return None
 
 
-def is_bfloat(tensor: Any) -> bool:
-    """Tell whether a tensor is bfloat16."""
-    return _is_bfloat_type(getattr(tensor, "dtype", None))
+def held_as(dtype: Any) -> ElementType | None:
+    """Return the element type in which programs hold tensors of a type of PyTorch."""
+    return ElementType.FLOAT32 if _form_of_type(dtype) else element_of(dtype)
+
+
+def form_of(tensor: Any) -> str:
+    """Return the narrow format of a tensor, bfloat16 or of float8, held as float32; of others ''."""
+    return _form_of_type(getattr(tensor, "dtype", None))
 
 
 @cache
-def _is_bfloat_type(dtype: Any) -> bool:
-    return str(dtype) == f"torch.{BFLOAT16}"
+def _form_of_type(dtype: Any) -> str:
+    name = str(dtype).removeprefix("torch.")
+    return name if name in (BFLOAT16, *float8.NAMES.values()) else ""
 
 
 def array_of(tensor: Any) -> np.ndarray[Any, Any]:
-    """Return a tensor's elements, those of bfloat16 as float32."""
+    """Return a tensor's elements, those of bfloat16 and float8 as float32."""
     plain = tensor.detach().cpu()
-    found: np.ndarray[Any, Any] = (plain.float() if is_bfloat(tensor) else plain).numpy()
+    found: np.ndarray[Any, Any] = (plain.float() if form_of(tensor) else plain).numpy()
     return found
 
 
@@ -221,14 +238,14 @@ def _hint(number: Any) -> int:
     return number if isinstance(number, int) else int(number.node.hint)
 
 
-def _narrow(nodes: Any) -> Iterator[str]:
-    """Yield the names of values that are bfloat16."""
+def _narrow(nodes: Any) -> Iterator[tuple[str, str]]:
+    """Yield the names of values that are of narrow formats, and these."""
     for node in nodes:
         value = node.meta.get("val")
+        named = {node.name: value}
         if isinstance(value, tuple | list):
-            yield from (f"{node.name}.{k}" for k, each in enumerate(value) if is_bfloat(each))
-        elif is_bfloat(value):
-            yield node.name
+            named = {f"{node.name}.{k}": each for k, each in enumerate(value)}
+        yield from ((name, form) for name, each in named.items() if (form := form_of(each)))
 
 
 def _is_node(value: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
+from polyloom.ir.scalar_functions.narrow_formats import FORMATS, codes_of
 from polyloom.mdh.runtime.arrays import DeviceArray
 
 NDArray = npt.NDArray[Any]
@@ -27,7 +28,7 @@ def as_numpy(value: Any, name: str = "") -> Any:
     """Return an array of another library as one of NumPy, in the same memory where that is possible.
 
     By ``__array_interface__``, DLPack or ``__array__``; a tensor that needs a gradient is taken without it,
-    one of PyTorch's bfloat16 as float32.
+    one of PyTorch's bfloat16 and float8 as float32.
     Other values come back as they are. ``name``: of the argument, in messages.
 
     Errors: ``input-exchange`` for what lies in the memory of another device, or has no type of NumPy.
@@ -36,7 +37,7 @@ def as_numpy(value: Any, name: str = "") -> Any:
         return value
     if getattr(value, "requires_grad", False) is True:
         value = value.detach()
-    if str(getattr(value, "dtype", "")) == "torch.bfloat16":
+    if str(getattr(value, "dtype", "")).startswith(("torch.bfloat16", "torch.float8")):
         value = value.float()
     if hasattr(value, "__array_interface__"):
         return np.asarray(value)
@@ -64,10 +65,10 @@ def _by_dlpack(value: Any) -> NDArray | None:
     return found if found.flags.writeable or not hasattr(value, "numpy") else None
 
 
-def like(given: Any, result: Any, *, is_bfloat: bool = False) -> Any:
+def like(given: Any, result: Any, form: str = "") -> Any:
     """Return a result as an array of the library that ``given`` is of, in the same memory.
 
-    ``is_bfloat``: its values are of bfloat16, also where NumPy has them as float32.
+    ``form``: the format of its values, of 8 or 16 bits, also where NumPy has them as float32.
 
     Where that library takes no arrays of NumPy by DLPack, the result stays one of NumPy.
     """
@@ -75,22 +76,22 @@ def like(given: Any, result: Any, *, is_bfloat: bool = False) -> Any:
     if take is None or not isinstance(result, np.ndarray):
         return result
     try:
-        if result.dtype.name == "bfloat16":
-            return _bfloats(take, given, result.view(np.uint16), result)
-        if is_bfloat and result.dtype == np.float32:
-            return _bfloats(take, given, (result.view(np.uint32) >> 16).astype(np.uint16), result)
-        return take(result)
+        return _narrow(take, given, result, form) if form in FORMATS else take(result)
     except _REFUSALS:
         return result
 
 
-def _bfloats(take: Any, given: Any, bits: NDArray, result: NDArray) -> Any:
-    """Return a result of bfloat16, which DLPack does not take from NumPy, by its bits.
+def _narrow(take: Any, given: Any, result: NDArray, form: str) -> Any:
+    """Return a result of a narrow format, which DLPack does not take from NumPy, by its bits.
 
     It stays as it is where the other library has no such type.
     """
-    kind = getattr(sys.modules.get(type(given).__module__.partition(".")[0]), "bfloat16", None)
-    return result if kind is None else take(bits).view(kind)
+    kind = getattr(sys.modules.get(type(given).__module__.partition(".")[0]), form, None)
+    if kind is None or FORMATS[form].limits is not None:
+        return result
+    held = result.dtype == np.float32
+    bits = codes_of(result, form) if held else result.view(np.dtype(f"uint{8 * result.itemsize}"))
+    return take(bits).view(kind)
 
 
 def _taker(given: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from polyloom.frontends.graph.core import (
+    BinaryOp,
     Builder,
     Combine,
     Context,
@@ -150,9 +151,27 @@ def _as_small_float(x: Expression, form: FloatFormat, saturate: bool) -> Express
 
 
 def _cast_narrow(c: Context) -> Sequence[Value]:
-    """Cast to floats of 4 and 8 bits, in float32, which holds them."""
-    form, saturate = narrow.FLOATS[c.integer(narrow.KIND, 0)], bool(c.integer("saturate", 1))
-    return only(mapped(c.b, lambda v: _as_small_float(v, form, saturate), c.input(0)))
+    """Cast to floats of 4 and 8 bits, in float32, and to integers of 2 and 4, in 8 bits, which hold them."""
+    number, saturate = c.integer(narrow.KIND, 0), bool(c.integer("saturate", 1))
+    if number in narrow.FLOATS:
+        form = narrow.FLOATS[number]
+        return only(mapped(c.b, lambda v: _as_small_float(v, form, saturate), c.input(0)))
+    bits, signed = narrow.INTEGERS[number]
+    return only(mapped(c.b, lambda v: _lowest_bits(v, bits, signed=signed), c.input(0)))
+
+
+def _lowest_bits(x: Expression, bits: int, *, signed: bool) -> Expression:
+    """Return the lowest bits of an integer, or of what a float is without its fraction."""
+    whole = scalar.convert(x, ElementType.INT32 if x.type.is_float else x.type)
+    lowest = scalar.bits(
+        BinaryOp.BIT_AND,
+        scalar.convert(whole, ElementType.INT32),
+        scalar.number((1 << bits) - 1, ElementType.INT32),
+    )
+    if not signed:
+        return scalar.convert(lowest, ElementType.UINT8)
+    half = scalar.number(1 << bits - 1, ElementType.INT32)
+    return scalar.convert(scalar.bits(BinaryOp.BIT_XOR, lowest, half) - half, ElementType.INT8)
 
 
 def _dequantize(c: Context) -> Sequence[Value]:
