@@ -490,3 +490,27 @@ def unpacked(s, t, k, o):  # type: ignore[no-untyped-def]
         first, second, third = t[k[i]]
         o[i, 1] += first[0] * second[1] - third[0]
     return total
+
+
+@case(lambda g: (g.random((9, 11)), np.zeros(9), np.zeros(9)))
+def loops_that_end(x, y, z):  # type: ignore[no-untyped-def]
+    for i in range(x.shape[0]):
+        if i > 6:
+            break
+        for j in range(x.shape[1]):
+            y[i] += x[i, j]
+            if j == 2 * i - 3:
+                y[i] -= 1
+                break
+            y[i] += 2 * x[i, j]
+        for j in range(x.shape[1] - 1, 0, -2):
+            if j < i:
+                break
+            z[i] += x[i, j]
+        for j in range(1, x.shape[1], 3):
+            if j == i or j == i + 1:
+                break
+            if j == 7 and i > 3:
+                z[i] = 100
+                break
+            z[i] += x[i, j]

@@ -215,6 +215,24 @@ def broken(x, y):  # type: ignore[no-untyped-def]
         y[i] = 1
 
 
+def broken_by_what_changes(x, y):  # type: ignore[no-untyped-def]
+    k = 0
+    for i in range(9):
+        k = i + 1
+        if k > 4:
+            break
+        y[i] = 1
+
+
+def broken_where_not_continued(x, y):  # type: ignore[no-untyped-def]
+    for i in range(9):
+        if i == 5:
+            continue
+        if i > 4:
+            break
+        y[i] = 1
+
+
 def found_early(x, y):  # type: ignore[no-untyped-def]
     for i in range(9):
         if x[i] > y[i]:
@@ -366,6 +384,8 @@ def nothing(x, y):  # type: ignore[no-untyped-def]
         (data_asserted, "python-statement", 2, "x[0] > 0"),
         (row_of_data, "python-nonaffine", 4, "row = z[int(y[0])].T"),
         (broken, "python-statement", 4, "break"),
+        (broken_by_what_changes, "python-statement", 6, "break"),
+        (broken_where_not_continued, "python-statement", 6, "break"),
         (found_early, "python-statement", 4, "return i"),
         (part_or_new, "python-statement", 3, "x"),
         (part_on_one_side, "python-array", 2, None),

@@ -1,4 +1,4 @@
-"""``continue`` and early ``return`` as branches around what they leave out.
+"""``continue``, ``break`` and early ``return`` as branches around what they leave out.
 
 if x[i] < 0:                              if not x[i] < 0:
     continue                   ->             s += x[i]
@@ -30,6 +30,24 @@ class TooManyEnds(Exception):
 def without_continue(body: Body) -> list[ast.stmt]:
     """Return the body of a loop without ``continue`` of that loop. Raises ``TooManyEnds``."""
     return _ended(body, lambda node: isinstance(node, ast.Continue))
+
+
+def without_break(body: Body) -> tuple[list[ast.stmt], list[ast.expr]]:
+    """Return the body of a loop without ``break``, and the tests of which one ends the loop::
+
+        if j > i:                      if j > i:
+            n[i] = j                       n[i] = j
+            break                      else:
+        s += x[j]                          s += x[j]
+
+    Only a ``break`` at the end of an ``if`` of the body itself is taken; others stay.
+    """
+    for k, node in enumerate(body):
+        match node:
+            case ast.If(test=test, body=[*before, ast.Break()], orelse=[]):
+                rest, tests = without_break(body[k + 1 :])
+                return [*body[:k], *_branched(node, before, rest)], [test, *tests]
+    return list(body), []
 
 
 def with_one_return(body: Body, name: str) -> list[ast.stmt]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -290,6 +291,24 @@ class Scope:
             case _:
                 return None
 
+    def ended_before(
+        self, i: Affine, limits: Sequence[str], tests: Sequence[ast.expr], body: Sequence[ast.stmt]
+    ) -> list[str]:
+        """Return the condition that no test held in an iteration before, as a loop ends where one does.
+
+        ``limits``: conditions on the iterator ``i``, its start first. Nothing where a test asks about data,
+        or about what the body changes.
+        """
+        stored = {name for node in body for part in ast.walk(node) if (name := _stored_name(part))}
+        asked = {part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)}
+        texts = [text for test in tests if (text := self.condition(test)) is not None]
+        if not tests or len(texts) < len(tests) or stored & asked:
+            return []
+        earlier, word = f"before_{i.text}", "<" if "<=" in limits[0] else ">"
+        joined = " and ".join((*limits, f"({' or '.join(f'({text})' for text in texts)})"))
+        renamed = re.sub(rf"\b{i.text}\b", earlier, joined)
+        return [f"not (exists ({earlier} : {earlier} {word} {i.text} and {renamed}))"]
+
     def implied(self, test: ast.expr, truth: bool) -> str | None:
         """Return a condition on iterators and sizes that holds where a test is true, or is not."""
         known = self.condition(test)
@@ -325,3 +344,7 @@ def broadcast(shapes: Sequence[tuple[Affine, ...]]) -> tuple[Affine, ...]:
         pairs = zip(longer[rest:], shorter, strict=True)
         result = (*longer[:rest], *(b if a.number == 1 else a for a, b in pairs))
     return result
+
+
+def _stored_name(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else ""

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from polyloom.frontends.python import affine, values
 from polyloom.frontends.python.affine import Affine
-from polyloom.frontends.python.early_ends import TooManyEnds, without_continue
+from polyloom.frontends.python.early_ends import TooManyEnds, without_break, without_continue
 from polyloom.frontends.python.scope import AFFINE, Array
 from polyloom.frontends.python.storing import Loop, Test
 from polyloom.frontends.python.values import Typed, Weak, as_kind
@@ -19,7 +19,8 @@ from polyloom.ir.types import ElementType
 
 INT = ElementType.INT64
 _WAYS_OUT: Mapping[type[ast.stmt], str] = {
-    ast.Break: "let the loop run to its end, and write what is not to be done any more under an `if`",
+    ast.Break: "a loop ends by an `if` of its body on sizes and iterators, as `if j > i: break`; else let it"
+    " run to its end, and write what is not to be done any more under an `if`",
     ast.Return: "give the result a name, let loops run to their end, and return it at the end",
     ast.While: "count with `for i in range(...)`, up to a size",
     ast.FunctionDef: "define the function outside; it is read in the place of its calls",
@@ -196,9 +197,11 @@ class Walk(WholeArrays):
         outer = self.loops, self.conditions, self.symbols
         self.symbols = {**self.symbols, iterator: i}
         self.loops = (*self.loops, Loop(iterator, self.text.span(node), step < 0))
-        self.conditions = (*self.conditions, *limits)
+        body, ends = without_break(self._whole_iterations(node))
+        ended = self.ended_before(i, limits, ends, body)
+        self.conditions = (*self.conditions, *limits, *ended)
         self.counters.append(0)
-        self._inner(self._whole_iterations(node))
+        self._inner(body if ended or not ends else node.body)
         self.counters.pop()
         self.counters[-1] += 1
         self.loops, self.conditions, self.symbols = outer
