@@ -210,7 +210,7 @@ class Function(Repeating):
         """Return a function for calls like one that was done; None where each has to be checked."""
         if ends is None:
             names, results = {n: n for n in self.compiled.signature.names}, self.compiled.order
-        elif ends.narrow or any(kind is ElementType.BOOL for _, kind, _ in ends.results.values()):
+        elif ends.narrow or any(kind is ElementType.BOOL or 0 in n for _, kind, n in ends.results.values()):
             return None
         else:
             names = {ends.names.get(inner, inner): inner for inner in ends.program_inputs}

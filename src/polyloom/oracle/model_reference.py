@@ -60,7 +60,8 @@ class ModelReference:
             return self._imported(inputs, str(fault))
         names = {f"#{k}": name for k, name in enumerate(self.model.results)}
         found = {names.get(name, name): array for name, array in found.items()}
-        wanted = {v.tensor: _stored(found[n], v.type) for n, v in self.model.results.items() if n in found}
+        results = {n: v for n, v in self.model.results.items() if n in found and v.size}
+        wanted = {v.tensor: _stored(found[n], v.type) for n, v in results.items()}
         left = [name for name in self.model.program.outputs if name not in wanted]
         if not wanted:
             return self._imported(inputs, f"{by} gives none of the model's results by name")

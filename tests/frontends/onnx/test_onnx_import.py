@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from onnx_files import declared, function, graph, model, node
 
-from polyloom import PolyloomError, Unsupported, evaluate, read_model
+from polyloom import PolyloomError, Unsupported, evaluate, load, read_model
 from polyloom.frontends.graph.imported import Imported
 from polyloom.models import trace
 from polyloom.sources import Loaded
@@ -376,3 +376,19 @@ def test_sequences_reversed_by_lengths_that_are_data(tmp_path: Path) -> None:
     for k, length in enumerate(lengths):
         wanted[:length, k] = x[:length, k][::-1]
     np.testing.assert_array_equal(outputs(found, x=x, n=lengths)["y"], wanted)
+
+
+@pytest.mark.parametrize("rows", [2, 0])
+def test_results_may_have_no_elements(tmp_path: Path, rows: int) -> None:
+    """Beside others, and all of them: a call with no rows gives none."""
+    nodes = [node("Slice", "x zero zero", "none"), node("Mul", "x x", "y")]
+    zero = np.array([0], np.int64)
+    data = model(graph(nodes, {"x": (rows, 3)}, ["y", "none"], {"zero": zero}))
+    x = floats(rows, 3)
+    found = outputs(imported(tmp_path, data), x=x)
+    np.testing.assert_array_equal(found["y"], x * x)
+    assert found["none"].shape == (0, 3) and found["none"].dtype == np.float32
+    function = load(data)
+    function.save(tmp_path / "net.loom")
+    for call in (function, function, load(tmp_path / "net.loom")):
+        assert [a.shape for a in call(x=x)] == [(rows, 3), (0, 3)]

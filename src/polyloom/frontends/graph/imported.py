@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from textwrap import shorten
 from typing import Any
 
@@ -76,7 +77,10 @@ class Ends:
 
     def outputs(self, arrays: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return the model's outputs, by their names in it, from those of the program."""
-        found = {name: _given(arrays[tensor], kind) for name, (tensor, kind, _) in self.results.items()}
+        found = {
+            name: _given(arrays[tensor], kind) if prod(shape) else np.empty(shape, kind.dtype)
+            for name, (tensor, kind, shape) in self.results.items()
+        }
         return {n: as_narrow(a, self.narrow[n]) if n in self.narrow else a for n, a in found.items()}
 
 

@@ -376,6 +376,8 @@ class _Walk:
 
     def _output(self, name: str, value: Value, found: Mapping[str, Value]) -> Value:
         builder = self.builder
+        if value.size == 0:
+            return value
         own = builder.is_written(value.tensor)
         taken = any(v.tensor == value.tensor for v in found.values())
         if own and not taken and is_whole(value) and builder.tensors[value.tensor].extents == value.shape:
@@ -397,12 +399,16 @@ def _moved(value: Anything, old: str, new: str) -> Anything:
 
 def _copied(builder: Builder, name: str, value: Value) -> Value:
     """Copy what is an input, a constant or a view into an output of its own."""
-    if value.size == 0:
-        raise Refused("it has no elements: there is nothing to compute, give sizes above 0")
     builder.layer, builder.result = f"output_{name}", name
     copied = builder.moved(value)
     tensor = builder.rename_tensor(copied.tensor, name)
     return replace(copied, tensor=tensor)
+
+
+def _nothing(builder: Builder) -> str:
+    """Return the tensor that a program computes where no result has elements, for it must compute one."""
+    builder.layer, builder.result = "nothing", "nothing"
+    return builder.moved(builder.constant(np.zeros(1, np.float32), "zero")).tensor
 
 
 def layer_name(node: Node) -> str:
@@ -416,11 +422,11 @@ def _finished(
     """Return the program of what the outputs need."""
     if not outputs:
         raise PolyloomError(error("model-outputs", "the model has no outputs", helps=["name some"]))
+    results = tuple(v.tensor for v in outputs.values() if v.size) or (_nothing(builder),)
     used = {a.buffer for s in builder.statements for a in (*s.reads, s.write)}
     given = [v.tensor for v in bound.values() if v.tensor not in builder.constants]
     constants = [n for n in builder.constants if n in used]
     tensors = tuple(t for n, t in builder.tensors.items() if n in used or n in given)
-    results = tuple(v.tensor for v in outputs.values())
     whole = Program.of(name, tensors, (*given, *constants), results, tuple(builder.statements))
     used_only = without_unused(whole)
     verify(used_only)
