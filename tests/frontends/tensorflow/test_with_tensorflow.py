@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import polyloom
-from polyloom.frontends.graph.model import BFLOAT16, Graph, GraphTensor, Node
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.tensorflow import import_tensorflow
 from polyloom.frontends.tensorflow.bfloat16 import rounded
 from polyloom.frontends.tensorflow.functions import OUTPUTS
 from polyloom.frontends.tensorflow.table import OPERATIONS
 from polyloom.ir.evaluation.programs import evaluate
+from polyloom.ir.scalar_functions.narrow_formats import BFLOAT16
 
 pytestmark = pytest.mark.slow
 
