@@ -392,3 +392,18 @@ def test_results_may_have_no_elements(tmp_path: Path, rows: int) -> None:
     function.save(tmp_path / "net.loom")
     for call in (function, function, load(tmp_path / "net.loom")):
         assert [a.shape for a in call(x=x)] == [(rows, 3), (0, 3)]
+
+
+@pytest.mark.parametrize("start", [-9, -5, -4, 2, 9])
+@pytest.mark.parametrize("end", [-9, -5, -4, -1])
+@pytest.mark.parametrize("step", [-1, -2, 1])
+def test_slices_from_before_the_start(tmp_path: Path, start: int, end: int, step: int) -> None:
+    """Backwards ``starts`` is clamped to the first element (ONNX, Slice), where Python has nothing."""
+    bounds = {"a": np.array([start], np.int64), "b": np.array([end], np.int64)}
+    more = {"k": np.array([0], np.int64), "s": np.array([step], np.int64)}
+    data = model(graph([node("Slice", "x a b k s", "y")], {"x": (5,)}, ["y"], {**bounds, **more}))
+    x = floats(5)
+    first, last = (0, 5) if step > 0 else (0, 4)
+    low, high = (min(max(n + 5 * (n < 0), first - (step < 0) * k), last) for k, n in enumerate((start, end)))
+    wanted = [x[i] for i in range(low, high, step)]
+    np.testing.assert_array_equal(outputs(imported(tmp_path, data), x=x)["y"], np.array(wanted, np.float32))

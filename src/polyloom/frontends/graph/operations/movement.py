@@ -354,8 +354,13 @@ def with_rest(wanted: Sequence[int], size: int) -> list[int]:
 
 
 def slice_bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
-    """Return the first position and the number of positions of a slice, clamped as Python does."""
+    """Return the first position and the number of positions of a slice.
+
+    Bounds are clamped as Python does, but that a slice backwards from before the start has the first element
+    (ONNX, Slice: there ``starts`` lies in [0, size - 1]).
+    """
     refuse_if(step == 0, "a slice with the step 0")
+    start = max(start, -size) if step < 0 else start
     positions = range(*slice(start, end if end >= -size or step > 0 else None, step).indices(size))
     return (positions[0] if len(positions) else 0), len(positions)
 
