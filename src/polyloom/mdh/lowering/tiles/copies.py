@@ -278,9 +278,8 @@ class _Copy:
             vectors = self._vector(column, body, first, side)
             if side == 1:
                 return nested([*after, row], vectors)
-            return nested(
-                after, self._cut(len(loops) - 1, row, (side, 1), partial(self._block, row, vectors))
-            )
+            blocks = self._cut(inner, row, (side, 1), partial(self._block, row, vectors))
+            return nested(after, blocks)
 
         return nested(before, self._cut(last, column, self._sides(column), columns))
 
