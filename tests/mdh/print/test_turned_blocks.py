@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from homs import made_up, matmul
+from homs import F32, at, buffer, hom_of, made_up, matmul
+from homs import program as program_of
 from scheduled_trees import compare, copy, tree, under
 from test_c_source import assert_same
 
 import polyloom
 from polyloom.ir.expressions import Binary, BinaryOp, Read
+from polyloom.ir.host import Role, View
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_source import c_source
 from polyloom.mdh.schedule.schedules import Caching
@@ -113,3 +116,16 @@ def test_copies_of_cache_tiles(rows: int, depth: int, tile: int, width: int, pan
     function = final(tree(program, schedule))
     assert f"turned_float32x{width}" in c_source(function)
     assert_same(function, made_up(program, {}, 0))
+
+
+def test_copies_along_a_diagonal() -> None:
+    """Both axes of the block go along one dimension: ``C[i][j] = sum of A[i][i + k] * B[k][j]``."""
+    whole = matmul(40, 9, 50)
+    hom = replace(hom_of(whole), inputs=(View("A", (at(1, 0, 0), at(1, 0, 1))), hom_of(whole).inputs[1]))
+    sizes = {"A": (40, 89), "B": (50, 9), "C": (40, 9)}
+    roles = {"C": Role.OUTPUT}
+    program = program_of(
+        hom, *(buffer(n, F32, shape, roles.get(n, Role.INPUT)) for n, shape in sizes.items())
+    )
+    inputs = (copy(1, 0), Caching())
+    compare(program, under(program, local=(20, 0, 25), vector=0, width=4, inputs=inputs), {})

@@ -278,15 +278,16 @@ class _Copy:
             vectors = self._vector(column, body, first, side)
             if side == 1:
                 return nested([*after, row], vectors)
-            blocks = self._cut(inner, row, (side, 1), partial(self._block, row, vectors))
+            block = partial(self._block, row, vectors)
+            blocks = self._cut(inner, row, (side, 1), block, "first of rows")
             return nested(after, blocks)
 
         return nested(before, self._cut(last, column, self._sides(column), columns))
 
-    def _cut(self, axis: int, loop: For, sizes: Sequence[int], once: Once) -> Code:
-        """Return the loop over an axis in steps of ``sizes``."""
+    def _cut(self, axis: int, loop: For, sizes: Sequence[int], once: Once, key: str = "first") -> Code:
+        """Return the loop over an axis in steps of ``sizes``; ``key``: as for ``in_steps``."""
         along = next((d for d, step in enumerate(self.plan.access.steps[axis]) if step), 0)
-        return in_steps(self.tiles, along, loop, sizes, once)
+        return in_steps(self.tiles, along, loop, sizes, once, key)
 
     def _vector(self, loop: For, body: Store, first: IntExpression, count: int) -> Code:
         """Return so many iterations of a loop, from the first one on, as a vector."""

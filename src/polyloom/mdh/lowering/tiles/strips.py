@@ -99,10 +99,11 @@ Once = Callable[[IntExpression, int], Code]
 """The code for so many points from the first one on."""
 
 
-def in_steps(tiles: Tiles, d: int, loop: For, sizes: Sequence[int], once: Once) -> Code:
+def in_steps(tiles: Tiles, d: int, loop: For, sizes: Sequence[int], once: Once, key: str = "first") -> Code:
     """Return a loop in steps of ``sizes``, each a multiple of the next; after the last one nothing is left.
 
-    Where the loop's length is a number, so is that of each step's part.
+    Where the loop's length is a number, so is that of each step's part. ``key``: of the iterator over steps,
+    another one for each of loops in each other along one dimension.
     """
     found: list[Statement] = []
     start, end = loop.start, loop.end
@@ -112,10 +113,10 @@ def in_steps(tiles: Tiles, d: int, loop: For, sizes: Sequence[int], once: Once) 
         length = plus(end, start, -1)
         if isinstance(length, Number):
             stop = plus(start, max(length.value, 0) // size * size)
-            found += whole_steps(tiles, d, start, stop, size, once)
+            found += whole_steps(tiles, d, start, stop, size, once, key)
             start = stop
             continue
-        found += whole_steps(tiles, d, start, plus(end, 1 - size), size, once)
+        found += whole_steps(tiles, d, start, plus(end, 1 - size), size, once, key)
         if size != sizes[-1]:
             count = Operation("/", (greatest((length, ZERO)), Number(size)))
             after = plus(start, Operation("*", (count, Number(size))))
@@ -133,11 +134,17 @@ def _named(tiles: Tiles, d: int, value: IntExpression, wanted: str, found: list[
 
 
 def whole_steps(
-    tiles: Tiles, d: int, start: IntExpression, end: IntExpression, size: int, once: Once
+    tiles: Tiles,
+    d: int,
+    start: IntExpression,
+    end: IntExpression,
+    size: int,
+    once: Once,
+    key: str = "first",
 ) -> Code:
     """Return steps of ``size`` points from ``start`` on as long as they begin before ``end``."""
     length = plus(end, start, -1)
     if isinstance(length, Number) and length.value <= size:
         return once(start, size) if length.value > 0 else ()
-    first = tiles.name("first", d, "first")
+    first = tiles.name(key, d, "first")
     return (counted(first, end, once(Name(first), size), start=start, step=size),)
