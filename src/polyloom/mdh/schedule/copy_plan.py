@@ -39,6 +39,11 @@ class CopyPlan:
         """What the copy takes in local memory."""
         return self.elements * self.element.size
 
+    @property
+    def row(self) -> int:
+        """How many elements its last axis has, or that of a panel."""
+        return self.extents[self.axes[-1]] if self.panel is None else self.panel[1]
+
     def has_whole_vectors(self, width: int) -> bool:
         """Whether all its rows begin where a vector does, if the first one does."""
         rows = (stride for size, stride in zip(self.extents, self.strides, strict=True) if size > 1)
@@ -149,17 +154,16 @@ def turned_sides(plan: CopyPlan, width: int) -> tuple[int, ...]:
 
     The last axis of the copy, or of a panel, is cut into them from its start on; a few elements may be left.
     """
-    most = plan.extents[plan.axes[-1]] if plan.panel is None else plan.panel[1]
     sides = []
     while width > 1 and width * plan.access.buffer.type.size >= PIECE:
-        sides += [width] if width <= most else []
+        sides += [width] if width <= plan.row else []
         width //= 2
     return tuple(sides)
 
 
 def turned_share(plan: CopyPlan, width: int) -> float:
     """Return the part of a turned copy that lies in blocks."""
-    most = left = plan.extents[plan.axes[-1]] if plan.panel is None else plan.panel[1]
+    left = plan.row
     for side in turned_sides(plan, width):
         left %= side
-    return 1 - left / most
+    return 1 - left / plan.row
