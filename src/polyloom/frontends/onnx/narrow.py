@@ -18,14 +18,11 @@ import numpy.typing as npt
 
 from polyloom.frontends.graph.model import Node, OnWide
 from polyloom.frontends.onnx.operators import fault
+from polyloom.ir.scalar_functions import narrow_formats
 from polyloom.ir.scalar_functions.evaluation import from_bfloat16
-from polyloom.ir.scalar_functions.small_floats import E2M1, E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, of_codes
+from polyloom.ir.scalar_functions.small_floats import of_codes
 
 NDArray = npt.NDArray[Any]
-
-
-FLOATS = {17: E4M3FN, 18: E4M3FNUZ, 19: E5M2, 20: E5M2FNUZ, 23: E2M1}
-"""By the numbers of their types in ONNX."""
 
 FORMATS = {
     17: "float8_e4m3fn",
@@ -39,10 +36,19 @@ FORMATS = {
     25: "uint2",
     26: "int2",
 }
-"""What callers call them (``ir/scalar_functions/narrow_formats``)."""
+"""What callers call them, by the numbers of their types in ONNX."""
+
+_ALL = {number: narrow_formats.FORMATS[name] for number, name in FORMATS.items()}
+
+FLOATS = {number: form.values for number, form in _ALL.items() if form.values is not None}
+"""Floats with a sign, by number."""
 
 BFLOAT16, FLOAT8E8M0 = 16, 24
-INTEGERS = {21: (4, False), 22: (4, True), 25: (2, False), 26: (2, True)}
+INTEGERS = {
+    number: ((form.limits[1] - form.limits[0]).bit_length(), form.limits[0] < 0)
+    for number, form in _ALL.items()
+    if form.limits is not None
+}
 """Bits of integers, and whether they have a sign."""
 
 NAMES = {

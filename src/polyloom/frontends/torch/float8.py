@@ -23,7 +23,8 @@ from polyloom.frontends.graph.values import Value
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand
 from polyloom.frontends.torch.in_place import base_name
 from polyloom.ir.expressions import Expression
-from polyloom.ir.scalar_functions.small_floats import E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ, of_codes
+from polyloom.ir.scalar_functions.narrow_formats import FORMATS
+from polyloom.ir.scalar_functions.small_floats import E4M3FN, of_codes
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
@@ -37,8 +38,7 @@ NAMES = {
 }
 """Of PyTorch, by the numbers of the schema of its archives."""
 
-_FORMATS = {29: E4M3FN, 30: E5M2, 31: E4M3FNUZ, 32: E5M2FNUZ}
-_ROUNDED = {NAMES[number]: form for number, form in _FORMATS.items()}
+_ROUNDED = {name: form for name in NAMES.values() if (form := FORMATS[name].values) is not None}
 
 OPERATION, FORM = "polyloom.float8", "form"
 """The operation that rounds, and its attribute: the name of the format."""
@@ -46,19 +46,8 @@ OPERATION, FORM = "polyloom.float8", "form"
 CONVERSIONS = frozenset(["to", "_to_copy", "type_as", "float", "double", "half", "long", "int", "bool"])
 _MOVES = frozenset(
     [
-        *(
-            "alias",
-            "clone",
-            "contiguous",
-            "detach",
-            "expand",
-            "flatten",
-            "permute",
-            "reshape",
-            "select",
-            "slice",
-        ),
-        *("squeeze", "t", "transpose", "unsqueeze", "view"),
+        *("clone", "contiguous", "detach", "expand", "flatten", "permute", "reshape", "select", "slice"),
+        *("alias", "squeeze", "t", "transpose", "unsqueeze", "view"),
     ]
 )
 """Operations that give elements of their operand, with one result."""
@@ -66,7 +55,7 @@ _MOVES = frozenset(
 
 def decoded(number: int, codes: NDArray) -> NDArray:
     """Return the elements of a type of ``NAMES`` as float32."""
-    return of_codes(_FORMATS.get(number), codes)
+    return of_codes(FORMATS[NAMES[number]].values, codes)
 
 
 def on_float32(made: Mapping[str, str], node: Node, formats: Mapping[str, str]) -> OnWide | None:
