@@ -884,13 +884,15 @@ def _contradicts(model: onnx.ModelProto, found: Mapping[str, np.ndarray]) -> boo
 
     onnxruntime's Slice looks at no further axes where one of them is empty.
     """
+    empty = {name: array.shape for name, array in found.items() if array.size == 0}
+    if not empty:
+        return False
     inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     dims = {o.name: o.type.tensor_type.shape.dim for o in inferred.graph.output}
     return any(
         d.HasField("dim_value") and d.dim_value != extent
-        for name, array in found.items()
-        if array.size == 0
-        for d, extent in zip(dims[name], array.shape, strict=False)
+        for name, shape in empty.items()
+        for d, extent in zip(dims[name], shape, strict=False)
     )
 
 
