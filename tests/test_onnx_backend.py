@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import unittest
 from typing import Any
 
@@ -33,6 +35,11 @@ def test_onnx_tests_pass(part: str, most_skipped: int) -> None:
     runner.tests(part).run(result)
     assert result.failures == result.errors == []
     assert len(result.skipped) <= most_skipped < result.testsRun + most_skipped
+
+
+def test_it_is_there_without_an_import_of_its_own() -> None:
+    code = "import polyloom; polyloom.onnx_backend.prepare"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_wrong_backend_fails_them(monkeypatch: pytest.MonkeyPatch) -> None:

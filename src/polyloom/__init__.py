@@ -88,11 +88,17 @@ __all__ = [
 ]
 
 
+_BACKENDS = ("onnx_backend", "torch_backend")
+"""Modules that need packages which may not be here."""
+
+
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'polyloom' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _BACKENDS:
+        return import_module(f"polyloom.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'polyloom' has no attribute {name!r}")
     module = next(module for module, names in _MODULES.items() if name in names.split())
     return getattr(import_module(module), name)
 

@@ -184,6 +184,12 @@ def test_gpus_are_chosen_by_number_or_name(tmp_path: Path, monkeypatch: pytest.M
         assert code_of(raised) == "native-threads"
 
 
+def test_of_two_gpus_of_one_name_each_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake_gpu(tmp_path, monkeypatch, FAKE_CUDA_DEVICES="2", FAKE_CUDA_NAME="H100"):
+        numbers = [opened(choose(f"cuda:{k}")).model.ordinal for k in (0, 1)]
+        assert numbers == [0, 1] and choose("cuda:h100").ordinal == 0
+
+
 def test_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with fake_gpu(tmp_path, monkeypatch, POLYLOOM_NVRTC="/nowhere/libnvrtc.so"):
         saxpy = polyloom.compile(SAXPY, device="cuda")

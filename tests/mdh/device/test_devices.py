@@ -61,8 +61,16 @@ def test_pocl_is_not_asked_to_build_without_a_linker(monkeypatch: pytest.MonkeyP
         pytest.skip("PoCL is not here")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(PolyloomError) as raised:
-        devices._opened.__wrapped__(pocl.id)
+        devices._opened.__wrapped__(pocl.index)
     assert code(raised) == "device-linker"
+
+
+def test_of_two_devices_of_one_name_each_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    (model, device), *_ = devices._found()
+    second, elsewhere = replace(model, index=1), replace(model, index=7)
+    monkeypatch.setattr(devices, "_found", lambda: ((model, device), (second, device)))
+    monkeypatch.setattr(devices, "_opened", devices._opened.__wrapped__)
+    assert [open_device(each).model.index for each in (model, second, elsewhere)] == [0, 1, 0]
 
 
 def test_no_driver_is_loaded_by_an_import() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 import polyloom
 from polyloom.cli.main import run
 from polyloom.diagnostics import Unsupported
+from polyloom.mdh.split import execution
+from polyloom.mdh.split.plan import Cost, Plan, divide
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GEMM = EXAMPLES / "c" / "gemm.c"
@@ -46,6 +49,17 @@ def test_a_batch_on_two_devices() -> None:
     assert plan is not None and sum(share.rows for share in plan.shares) == 11
     assert plan.measured is not None and min(plan.measured) > 0
     assert alone.plan is None
+
+
+def test_two_devices_of_one_name_share_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def halves(rows: int, places: Sequence[tuple[str, Cost]]) -> Plan:
+        return divide(rows, [(name, Cost(0.0, 1.0)) for name, _ in places])
+
+    monkeypatch.setattr(execution, "divide", halves)
+    twice = polyloom.load(MLP, B=12).over("native", "native")
+    given = arrays(12)
+    assert np.array_equal(twice(*given), polyloom.load(MLP, B=12)(*given))
+    assert twice.plan is not None and [share.rows for share in twice.plan.shares] == [6, 6]
 
 
 @pytest.mark.slow

@@ -58,6 +58,7 @@ def gpu_model(
     unit: UnitLimits,
     lanes: int = 32,
     group_size: int = 1024,
+    ordinal: int = 0,
 ) -> DeviceModel:
     """Return a GPU that runs CUDA; ``version`` is its architecture. Sizes are in bytes.
 
@@ -88,4 +89,5 @@ def gpu_model(
         shares_memory=False,
         memory_rate=memory_rate,
         unit=unit,
+        ordinal=ordinal,
     )

@@ -69,6 +69,7 @@ def _model(driver: Library, ordinal: int) -> DeviceModel:
         ),
         lanes=attribute(_LANES),
         group_size=attribute(_GROUP_SIZE),
+        ordinal=ordinal,
     )
 
 
@@ -88,7 +89,7 @@ def choose_gpu(wanted: str = "") -> DeviceModel:
         ]
         raise PolyloomError(error("cuda-driver", "CUDA has no GPU here", notes=[reason], helps=helps))
     text = wanted.strip().lower()
-    fitting = [m for k, m in enumerate(models) if text in ("", str(k)) or text in m.name.lower()]
+    fitting = [m for m in models if (text == str(m.ordinal) if text.isdecimal() else text in m.name.lower())]
     if not fitting:
         notes = [f"{k}: {model.name}" for k, model in enumerate(models)]
         helps = ["give a number of this list, or a part of a name: `--device cuda:0`"]
@@ -100,10 +101,10 @@ def choose_gpu(wanted: str = "") -> DeviceModel:
 def open_gpu(model: DeviceModel) -> CudaDevice:
     """Return the open GPU that a model describes: one for each process. Errors: ``cuda-driver``."""
     found = library()
-    known = {m.id: k for k, m in reversed(list(enumerate(gpus())))}
-    if isinstance(found, str) or model.id not in known:
+    alike = [each.ordinal for each in gpus() if each.id == model.id]
+    if isinstance(found, str) or not alike:
         return open_gpu(choose_gpu(model.name))
-    return _opened(found, known[model.id])
+    return _opened(found, model.ordinal if model.ordinal in alike else alike[0])
 
 
 @cache

@@ -66,6 +66,7 @@ class DeviceModel:
     ``caches``: from the innermost level outwards, per core on CPUs; empty where the driver does not say.
     ``ways``: lines of a set of each of these; empty where nobody says.
     ``memory_rate``: bytes of memory in a second, 0 where nobody says; ``unit``: limits of a GPU's unit.
+    ``ordinal``: of CUDA, its number in the driver's order.
     ``processor``: LLVM's name for a CPU that PoCL does not know, given to it when it is opened; else empty.
     """
 
@@ -95,6 +96,7 @@ class DeviceModel:
     ways: tuple[int, ...] = ()
     memory_rate: float = 0.0
     unit: UnitLimits | None = None
+    ordinal: int = 0
 
     def hertz(self, least_mhz: int) -> float:
         """Return the clock, at least so many MHz: drivers report less, or nothing."""
@@ -210,29 +212,29 @@ def open_device(model: DeviceModel) -> OpenDevice:
     Errors: ``device-missing`` where this process does not see it; ``device-broken`` where it cannot be used,
     ``device-linker`` where it cannot build.
     """
-    _found()
+    alike = [found.index for found, _ in _found() if found.id == model.id]
     refuse_fork(_loaded[0])
-    return _opened(model.id)
+    if not alike:
+        raise PolyloomError(_missing(model.id, find_devices()))
+    return _opened(model.index if model.index in alike else alike[0])
 
 
 @cache
-def _opened(wanted: str) -> OpenDevice:
+def _opened(index: int) -> OpenDevice:
     import pyopencl as cl
 
-    for model, device in _found():
-        if model.id == wanted:
-            if _is_pocl(device) and shutil.which("ld") is None:
-                raise PolyloomError(_without_linker(model))
-            if model.processor and repair(device.int_ptr, stored_name(device.version), model.processor):
-                announce_patch(model)
-            try:
-                context = cl.Context([device])
-                properties = cl.command_queue_properties.PROFILING_ENABLE
-                return OpenDevice(model, context, cl.CommandQueue(context, properties=properties))
-            except cl.Error as fault:
-                message = f"the OpenCL device `{model.name}` cannot be opened"
-                raise PolyloomError(error("device-broken", message, notes=[str(fault)])) from fault
-    raise PolyloomError(_missing(wanted, find_devices()))
+    model, device = _found()[index]
+    if _is_pocl(device) and shutil.which("ld") is None:
+        raise PolyloomError(_without_linker(model))
+    if model.processor and repair(device.int_ptr, stored_name(device.version), model.processor):
+        announce_patch(model)
+    try:
+        context = cl.Context([device])
+        properties = cl.command_queue_properties.PROFILING_ENABLE
+        return OpenDevice(model, context, cl.CommandQueue(context, properties=properties))
+    except cl.Error as fault:
+        message = f"the OpenCL device `{model.name}` cannot be opened"
+        raise PolyloomError(error("device-broken", message, notes=[str(fault)])) from fault
 
 
 _loaded: list[int] = []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 from uuid import uuid4
 
@@ -104,12 +105,10 @@ class SplitExecutable:
 
     def _shared(self, known: _Known, plan: Plan, arrays: dict[str, NDArray]) -> None:
         """Run all shares at a time, those of each place in a thread."""
-        shares = {share.place: (share.first, share.rows) for share in plan.shares if share.rows}
-        work = [
-            (place, found)
-            for place in self.places
-            if (found := [shares[name] for name in place.names if name in shares])
-        ]
+        shares = iter(plan.shares)  # in the order of places: two of them may have one name
+        found = [(place, list(islice(shares, len(place.names)))) for place in self.places]
+        cut = [(place, [(share.first, share.rows) for share in own if share.rows]) for place, own in found]
+        work = [(place, rows) for place, rows in cut if rows]
         with ThreadPoolExecutor(len(work)) as pool:
             list(pool.map(lambda each: self._on(each[0], known, each[1], arrays), work))
 

@@ -5,8 +5,8 @@
  * gcc reads them. It shows nothing of a GPU: no limits of registers, no two items at a time, no times.
  *
  * FAKE_CUDA_LOG: a file to which a line is added for each call; FAKE_CUDA_DEVICES: how many there are, 1 by
- * itself; FAKE_CUDA_FAULT: a function that fails; FAKE_CUDA_BYTES: how much memory there is to be had at once;
- * FAKE_CUDA_HEADERS: where on_host.h is.
+ * itself; FAKE_CUDA_NAME: the name of each; FAKE_CUDA_FAULT: a function that fails; FAKE_CUDA_BYTES: how much
+ * memory there is to be had at once; FAKE_CUDA_HEADERS: where on_host.h is.
  */
 #include <chrono>
 #include <cstdint>
@@ -63,7 +63,9 @@ API int cuDeviceGetCount(int *count) {
 }
 API int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, called("cuDeviceGet", "", 0); }
 API int cuDeviceGetName(char *name, int size, int device) {
-  return snprintf(name, size, "Fake GPU %c", 'A' + device), called("cuDeviceGetName", "", 0);
+  const char *same = getenv("FAKE_CUDA_NAME");
+  same ? snprintf(name, size, "%s", same) : snprintf(name, size, "Fake GPU %c", 'A' + device);
+  return called("cuDeviceGetName", "", 0);
 }
 API int cuDeviceTotalMem_v2(size_t *bytes, int) { return *bytes = (size_t)1 << 34, called("cuDeviceTotalMem_v2", "", 0); }
 API int cuDeviceGetAttribute(int *value, int attribute, int) {
