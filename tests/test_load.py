@@ -201,6 +201,17 @@ def test_what_cannot_be_loaded(source: Any, options: dict[str, Any], code: str) 
     assert f"error[{code}]" in str(caught.value)
 
 
+def test_of_a_model_with_open_sizes_others_are_refused() -> None:
+    onnx = pytest.importorskip("onnx")
+    ends = [onnx.helper.make_tensor_value_info(name, 1, ("batch", 6)) for name in "xy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    model = onnx.helper.make_model(graph)
+    for wrong in (lambda: polyloom.load(model, bath=2), lambda: polyloom.load(model).at(bath=2)):
+        with pytest.raises(polyloom.PolyloomError, match=r"model-size.*`bath`(.|\n)*`batch`, `x`"):
+            wrong()
+    assert polyloom.load(model).at(batch=2)(np.ones((2, 6), np.float32)).shape == (2, 6)
+
+
 def test_a_source_of_no_kind_that_is_not_there() -> None:
     with pytest.raises(polyloom.PolyloomError) as caught:
         polyloom.load("net.loom")

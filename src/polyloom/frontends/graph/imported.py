@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -129,12 +129,7 @@ class Imported:
 
     def check_sizes(self, names: Iterable[str]) -> None:
         """Check what sizes are given for. Errors: ``model-size``."""
-        unknown = [name for name in names if name not in self.sized]
-        if unknown:
-            listed = ", ".join(f"`{visible_name(n)}`" for n in self.sized) or "none"
-            helps = [f"its open dimensions and inputs: {listed}"]
-            stated = [f"the model has no open dimension and no input `{visible_name(n)}`" for n in unknown]
-            raise PolyloomError(*(error("model-size", text, helps=helps) for text in stated))
+        check_sizes(self.sized, names)
 
     def inputs(self, given: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return an array for every input of the program: those given, and constants for the others.
@@ -170,3 +165,13 @@ def _seen(array: NDArray, value: Value) -> NDArray:
     source = np.ascontiguousarray(array).reshape(array.shape)
     seen = view(source, access, tuple(range(n) for n in value.shape))
     return _given(np.array(seen), value.type)
+
+
+def check_sizes(sized: Sequence[str], names: Iterable[str]) -> None:
+    """Check that sizes are given for what has some: open dimensions and inputs. Errors: ``model-size``."""
+    unknown = [name for name in names if name not in sized]
+    if unknown:
+        listed = ", ".join(f"`{visible_name(n)}`" for n in sized) or "none"
+        helps = [f"its open dimensions and inputs: {listed}"]
+        stated = [f"the model has no open dimension and no input `{visible_name(n)}`" for n in unknown]
+        raise PolyloomError(*(error("model-size", text, helps=helps) for text in stated))

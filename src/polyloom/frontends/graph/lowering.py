@@ -15,7 +15,7 @@ from polyloom.diagnostics import PolyloomError, Unsupported, error, visible_name
 from polyloom.frontends.graph.builder import LARGEST_TENSOR, MOST_AXES, Builder
 from polyloom.frontends.graph.consistency import check_declared, undefined
 from polyloom.frontends.graph.context import Context, Operation
-from polyloom.frontends.graph.imported import Imported, Row
+from polyloom.frontends.graph.imported import Imported, Row, check_sizes
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
 from polyloom.frontends.graph.refusal import OpenShapes, Refusal, Refused, unsupported
 from polyloom.frontends.graph.values import Anything, Shape, Value, ValueList, is_whole
@@ -56,7 +56,7 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None, helps: Sequence[
     Errors: ``Unsupported`` with ``model-shape`` for inputs whose type or shape is open or is none that
     a program has, and with ``model-inexpressible`` for every node that has no affine form; ``model-outputs``
     where nothing is computed; ``model-broken`` for a tensor that nothing computes, or of which the file
-    declares a type or shape that it has not.
+    declares a type or shape that it has not; ``model-size`` for a size of what is no input or dimension.
     """
     builder = Builder()
     program_name = builder.names.new(graph.name or "model")
@@ -64,6 +64,7 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None, helps: Sequence[
     try:
         bound = _bind_inputs(graph, builder, sizes or {})
     except OpenShapes as fault:
+        check_sizes(_sized(graph.inputs), sizes or {})
         fault.name, fault.outputs = graph.name or "model", graph.outputs
         raise
     scope: Scope = {**walk.constants(graph), **{t.inner: bound[t.name] for t in graph.inputs}}
