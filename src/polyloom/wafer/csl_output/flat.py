@@ -46,6 +46,22 @@ def flattened(code: RoleCode) -> RoleCode:
     return _Flattening(code).program()
 
 
+def array_of(element: Element) -> str:
+    """Return the flat array that an element of a descriptor lies in: itself, or its 16-bit words."""
+    return element.array if element.word is None else f"{element.array}_words.*"
+
+
+def place(element: Element, arrays: Mapping[str, ArrayDeclaration]) -> IntExpression:
+    """Return the place of an element in its array, or of a word of it among all words."""
+    found: IntExpression = Number(0)
+    array = arrays[element.array]
+    for subscript, extent in zip(element.subscripts, array.extents, strict=True):
+        found = sum_of([(extent, found), (1, subscript)])
+    if element.word is None:
+        return found
+    return sum_of([(array.type.size // 2, found), (1, Number(element.word))])
+
+
 @dataclass
 class _Flattening:
     code: RoleCode
@@ -64,10 +80,8 @@ class _Flattening:
 
     def _flat(self, element: Element) -> Element:
         array = next(a for a in self.code.arrays if a.name == element.array)
-        place: IntExpression = Number(0)
-        for subscript, extent in zip(element.subscripts, array.extents, strict=True):
-            place = sum_of([(extent, place), (1, subscript)])
-        return replace(element, subscripts=(sum_of([(1, place), (1, Number(padding(array)))]),))
+        at = place(replace(element, word=None), {array.name: array})
+        return replace(element, subscripts=(sum_of([(1, at), (1, Number(padding(array)))]),))
 
     def _fresh(self, name: str) -> str:
         found = fresh(name, self.taken)
@@ -107,8 +121,8 @@ class _Flattening:
         lifted: dict[IntExpression, SetInteger] = {}
 
         def change(element: Element) -> Element:
-            (place,) = element.subscripts
-            parts, number = linear_terms([(1, place)])
+            (at,) = element.subscripts
+            parts, number = linear_terms([(1, at)])
             varying = [part for part in parts if names_in(part[1]) & moving]
             still = sum_of([part for part in parts if part not in varying])
             if not operation_count(still):

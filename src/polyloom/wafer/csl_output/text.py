@@ -204,3 +204,9 @@ def helper(name: str) -> str | None:
         )
         return f"fn {name}(x: {kind}) {kind} {{\n  return {body.replace('x < 0.0', f'x < {zero}')};\n}}"
     return None
+
+
+def cannot(what: str) -> Unsupported:
+    """Return the refusal of what CSL could say and this printer does not yet."""
+    helps = ["the layer runs on our simulator all the same: `--target wafer`"]
+    return Unsupported(error("csl-form", f"no CSL is printed for this yet: {what}", helps=helps))

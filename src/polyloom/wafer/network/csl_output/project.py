@@ -24,7 +24,8 @@ from polyloom.wafer.csl_output.layout import Area, Frame, Routed, Tile, layout_f
 from polyloom.wafer.csl_output.limits import input_queue, local_tasks, output_queue
 from polyloom.wafer.csl_output.project import IDLE, colors_that_start_tasks, coordinates_of, host_files
 from polyloom.wafer.csl_output.reference import reference_file
-from polyloom.wafer.csl_output.role import MOVES, role_file
+from polyloom.wafer.csl_output.role import role_file
+from polyloom.wafer.csl_output.statements import MOVES
 from polyloom.wafer.csl_output.text import STAMPS, TYPES
 from polyloom.wafer.host.manifest import manifest
 from polyloom.wafer.mapping.grid import Grid
