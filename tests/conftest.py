@@ -39,14 +39,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _stand_together(items: list[pytest.Item]) -> None:
-    """Let tests of one layer of the corpus stand together, so that one worker analyses it, once."""
-    keys = {item: layer.name for item in items if isinstance(layer := _parameters(item).get("layer"), Layer)}
+    """Let tests of one thing stand together, so that one worker makes it, once.
+
+    These are a layer of the corpus, which is analysed, and the whole of the source, which is parsed.
+    """
+    keys = {item: thing for item in items if (thing := _what_is_made(item)) is not None}
     groups: dict[str, list[pytest.Item]] = {}
-    for item, name in keys.items():
-        groups.setdefault(name, []).append(item)
+    for item, thing in keys.items():
+        groups.setdefault(thing, []).append(item)
     items[:] = [
         other for item in items for other in ([item] if item not in keys else groups.pop(keys[item], ()))
     ]
+
+
+def _what_is_made(item: pytest.Item) -> str | None:
+    layer = _parameters(item).get("layer")
+    if isinstance(layer, Layer):
+        return layer.name
+    return "the source" if hasattr(getattr(item, "module", None), "parsed") else None
 
 
 def _parameters(item: pytest.Item) -> Mapping[str, object]:

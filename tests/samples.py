@@ -12,7 +12,7 @@ ParameterSet = type(pytest.param())
 LATER = (pytest.mark.slow, pytest.mark.ci)
 """Not in `make test`, but in CI."""
 
-AT_MOST = 4
+AT_MOST = 3
 """So many cases of one test are in `make test`."""
 
 TURNS = 6

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from markdown_links import is_there, links
+from test_architecture import parsed
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -54,9 +55,7 @@ def spoken(tree: ast.AST) -> Iterator[str]:
 
 
 def test_messages_name_documents_as_the_command_line_does() -> None:
-    texts = [
-        (path.name, text) for path in SOURCE.rglob("*.py") for text in spoken(ast.parse(path.read_text()))
-    ]
+    texts = [(path.name, text) for path in SOURCE.rglob("*.py") for text in spoken(parsed(path))]
     named = [name for _, text in texts for name in re.findall(r"polyloom docs ([a-z]\w*)", text)]
     assert len(named) > 3
     assert {name for name in named if not (ROOT / "docs" / f"{name}.md").is_file()} == set()

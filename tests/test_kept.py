@@ -120,6 +120,8 @@ def test_open_sizes_are_kept_each(tmp_path: Path) -> None:
     assert not is_kept(function.for_arrays({"x": ROWS[:2]}))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_damaged_file_is_as_none(tmp_path: Path, folder: Path) -> None:
     path = model(tmp_path / "m.onnx")
     called(path)
@@ -147,6 +149,8 @@ def test_a_source_that_changed_is_not_taken_for_it(tmp_path: Path) -> None:
     called(path, 2 * WEIGHTS)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_tuning_takes_effect_at_once(tmp_path: Path) -> None:
     path = model(tmp_path / "m.onnx")
     called(path)
@@ -172,6 +176,8 @@ def test_old_and_large_files_go(tmp_path: Path, folder: Path, monkeypatch: pytes
     assert {p.name for p in folder.iterdir()} & {"0.function", "1.function", "2.function"} == {"0.function"}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_other_processes_find_it(tmp_path: Path) -> None:
     """Two at a time make it, one after them finds it."""
     path = model(tmp_path / "m.onnx")

@@ -51,6 +51,8 @@ def test_c_of_a_text_and_of_a_file(tmp_path: Path) -> None:
         assert result.passed and result.check is not None and result.check.by.startswith("the C program")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_weights_of_a_model_are_bound(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")

@@ -40,6 +40,8 @@ HOMES = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)

@@ -44,6 +44,8 @@ def test_a_function_of_c_comes_back(saved: Path) -> None:
     assert "y[i]" in str(f.explain())
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_no_compiler_is_needed_in_another_process(tmp_path: Path) -> None:
     path = tmp_path / "cnn.loom"
     model = polyloom.load(CNN)

@@ -89,6 +89,8 @@ def test_functions_that_the_machine_lacks_are_named(tmp_path: Path, capsys: Capt
     assert "the machine does not compute `%`" in failure(capsys, arguments, 3)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_check_sees_a_wrong_order(
     tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -153,7 +153,7 @@ def check_interrupted(script: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("one_in", "command"),
     [
-        (100, "explain c/gemm.c"),
+        pytest.param(100, "explain c/gemm.c", marks=(pytest.mark.slow, pytest.mark.ci)),
         pytest.param(40, "explain c/gemm.c", marks=(pytest.mark.slow, pytest.mark.ci)),
         pytest.param(80, "simulate conv1d.lair --map conv1d.map", marks=(pytest.mark.slow, pytest.mark.ci)),
         pytest.param(40, "show models/cnn.onnx", marks=(pytest.mark.slow, pytest.mark.ci)),

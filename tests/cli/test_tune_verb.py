@@ -59,6 +59,8 @@ def command(product: str, database: str, *more: str) -> list[str]:
     return ["tune", product, "--param", "n=20", "--database", database, *more]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_tuning_finds_is_what_runs(product: str, database: str, capsys: Captured) -> None:
     found = document(capsys, command(product, database, "--budget", "60", "--evaluations", "4"))
     assert set(found) == {"device", "database", "interrupted", "md_homs", "checks"}
@@ -75,6 +77,8 @@ def _matrix() -> Any:
     return np.ones((20, 20), np.float32)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_person_sees_a_table(product: str, database: str, capsys: Captured) -> None:
     assert run(command(product, database, "--evaluations", "2")) == 0
     out, err = capsys.readouterr()
@@ -152,6 +156,8 @@ void map(int n, const float A[n][n], float C[n][n])
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "text",
     [

@@ -60,6 +60,8 @@ def test_where_isl_fails_the_part_runs_sequentially_and_right(
         assert differences(case, found, expected) == [], case.text
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_form_that_is_no_program_gives_way_to_the_sequential_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -162,6 +164,8 @@ def test_what_isl_does_grows_less_than_the_square_of_the_statements(body: str, m
     assert cost(loops(60, body)) < most * cost(loops(30, body))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("body", ["a[i] = b[i] * {k};"])
 def test_two_hundred_statements(body: str) -> None:
     started = time.process_time()
@@ -220,6 +224,8 @@ void kernel(int n, int m, int a[48], long b[48]) {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("mode", MODES)
 def test_hard_parts_take_seconds_at_most(name: str, mode: ReductionMode) -> None:

@@ -40,6 +40,8 @@ def check(program: CProgram, sizes: dict[str, int], seed: int) -> None:
             assert np.array_equal(values, expected[array]), f"{name}: {array}\n{program.text}"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @settings(max_examples=6, **QUIET)
 @given(c_programs(), SIZES, st.integers(0, 2**32))
 def test_a_few(program: CProgram, sizes: dict[str, int], seed: int) -> None:

@@ -55,6 +55,8 @@ def check(cases: Sequence[SeededProgram], modes: Iterable[ReductionMode], folder
     assert wrong == []
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("first", one_in(2, range(0, 50, 10)))
 def test_small_ones(first: int, tmp_path: Path) -> None:
     cases = [program(seed, most=1) for seed in range(first, first + 10)]
@@ -69,6 +71,8 @@ def test_loops_tiled_by_hand(first: int, tmp_path: Path) -> None:
     check(cases, [ReductionMode.DETECT], tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("first", one_in(2, range(0, 40, 10)))
 def test_known_sizes(first: int, tmp_path: Path) -> None:
     cases = [program(seed, most=2, known=True) for seed in range(first, first + 10)]

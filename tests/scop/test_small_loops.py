@@ -32,6 +32,8 @@ def line(name: str) -> str:
     return f"{name}: {small.kind(found)}: {form(found.program)}"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_some_kinds_are_the_known_ones() -> None:
     known = KINDS.read_text().splitlines()
     assert [found for name in NAMES[::9] if (found := line(name)) not in known] == []

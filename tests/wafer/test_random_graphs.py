@@ -29,6 +29,8 @@ def test_some_graphs(start: int) -> None:
     assert set(outcomes) <= POSSIBLE, outcomes
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", [18, 71, 93, 1193])
 def test_graphs_that_were_wrong_once(seed: int) -> None:
     """18: a filter that brought the same places of each row, where every second row had another one kept;

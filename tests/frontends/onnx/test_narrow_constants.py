@@ -290,6 +290,8 @@ def whole_model(nodes: list[Any], given: int, wanted: int, weights: list[Any] | 
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_function_says_its_narrow_formats_and_is_saved_with_them(tmp_path: Path) -> None:
     nodes = [helper.make_node("Cast", ["x"], ["f"], to=1), helper.make_node("Mul", ["f", "f"], ["g"])]
     made = polyloom.load(whole_model([*nodes, helper.make_node("Cast", ["g"], ["y"], to=19)], 17, 19))

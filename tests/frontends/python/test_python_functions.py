@@ -651,6 +651,8 @@ REALS = np.random.default_rng(5).standard_normal((4, 7))
 WITH_NAN = np.where(np.eye(4, 7) == 1, np.nan, REALS)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "x",
     [REALS, WITH_NAN, REALS.astype(np.float16), np.uint8(9 + 4 * REALS), REALS > 0, REALS[:0], REALS[:1]],

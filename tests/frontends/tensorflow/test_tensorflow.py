@@ -242,6 +242,8 @@ def test_a_constant_that_declares_more_than_it_holds(tmp_path: Path) -> None:
     assert codes_of(path) == "model-inexpressible"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_changed_checkpoints_give_one_diagnostic_each(tmp_path: Path) -> None:
     folder = tmp_path / "saved"
     shutil.copytree(DATA / "saved_model", folder)

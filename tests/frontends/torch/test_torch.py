@@ -178,6 +178,8 @@ def test_a_result_that_is_written_into_is_what_it_becomes(tmp_path: Path) -> Non
         np.testing.assert_allclose(found, arrays["out/0"], rtol=1e-6)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_an_archive_that_unpacks_to_much(tmp_path: Path) -> None:
     packed = io.BytesIO()
     with (

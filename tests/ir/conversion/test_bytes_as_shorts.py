@@ -119,6 +119,8 @@ def test_programs_of_pytorch(name: str) -> None:
     assert any(changed.buffer(t).type is ElementType.INT16 for t in changed.internal)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_truth_values_between_layers_on_the_wafer() -> None:
     program = masked()
     run = simulate_layers(program, {"x": SPECIAL, "g": GRADIENTS}, check=True)
@@ -137,6 +139,8 @@ def check_masked(found: Mapping[str, np.ndarray], x: np.ndarray) -> None:
     np.testing.assert_array_equal(found["z"], np.where(x <= 0, GRADIENTS, np.float32(0)))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_bytes_come_in_and_go_out_as_such() -> None:
     large = digit(Compare(CompareOp.GT, Read(0, BYTE), Constant(127, BYTE)))
     program = masked(large, read="b", outputs=("y", "z", "t"))

@@ -169,6 +169,8 @@ def test_long_ends_do_not_grow_without_bound() -> None:
     assert 1 < len(host.body) <= 10
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_long_chains_of_maps_are_joined_in_time() -> None:
     """Calls of functions are counted, not seconds: expressions are as deep as they are long."""
     maps = 150

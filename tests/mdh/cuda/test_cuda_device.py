@@ -56,6 +56,8 @@ def open_fake() -> CudaDevice:
     return device
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_arrays_go_there_and_back_once(log: Path) -> None:
     saxpy = polyloom.compile(SAXPY, device="cuda")
     x, y = np.arange(100, dtype=np.float32), np.ones(100, np.float32)

@@ -85,6 +85,8 @@ def assert_equal(source: Path, folder: Path) -> None:
     assert done([built(out)], out).stdout != wanted, "it is the original loops that run"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @on_host
 @pytest.mark.parametrize("name", QUICK)
 def test_what_kernels_compute(name: str, tmp_path: Path) -> None:

@@ -91,6 +91,8 @@ def test_more_programs(path: Path, tmp_path: Path) -> None:
     assert_equal(path, tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_threads_that_sleep(tmp_path: Path) -> None:
     """Who waits for the others looks for them a while; here each sleeps at once, and is woken."""
     made(EXAMPLES / "lu.c", tmp_path / "out")
@@ -105,6 +107,8 @@ def test_threads_that_sleep(tmp_path: Path) -> None:
         assert printed(program, OMP_NUM_THREADS=threads) == wanted
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("compiler", ["address", "undefined"])
 def test_under_sanitizers(compiler: str, tmp_path: Path) -> None:
     made(CORPUS / "elimination.c", tmp_path / "out")
@@ -375,6 +379,8 @@ def test_a_layer_is_a_function_for_c_plus_plus(tmp_path: Path) -> None:
     assert [float(word) for word in printed(folder / "a.out").split()] == (W @ x).tolist()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_model_is_a_function_of_its_weights(tmp_path: Path) -> None:
     source = EXAMPLES.parent / "models" / "cnn.onnx"
     folder = made(source, tmp_path / "out")

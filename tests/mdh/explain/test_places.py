@@ -161,6 +161,8 @@ def test_a_sum_over_blocks_is_where_its_rows_are_not_where_it_starts(tmp_path: P
     assert text.count("; in blocks of") + text.count("S3: in blocks of") >= 3
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_why_a_loop_is_not_tiled_is_said() -> None:
     small = ("jacobi-2d", (("steps", 10), ("n", 40)))
     assert "loop over t: not in tiles across time, for they would take more than 80%" in str(explained(small))

@@ -86,6 +86,8 @@ def drawn_rows(waves: Waves) -> dict[int, list[tuple[tuple[int, int, int], ...]]
     return found
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("axes", [(1,), (0, 1)], ids=["rows", "rows and columns"])
 def test_tiles_across_time_are_where_they_run(axes: tuple[int, ...]) -> None:
     of = tiled(axes)

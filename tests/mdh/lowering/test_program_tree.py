@@ -152,6 +152,8 @@ def test_random_md_homs(case: Case, seed: int) -> None:
     assert_computes(case.program, {}, case.data(seed), order=shuffled(seed))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @tried(40)
 @given(random_c.c_programs(), st.integers(0, 2**16))
 def test_random_c_programs(text: random_c.CProgram, seed: int) -> None:

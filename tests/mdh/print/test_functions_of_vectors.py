@@ -41,6 +41,8 @@ FLAGS = [("-O0",), ("-O0", "-mavx2"), ("-O1", "-mavx512f", "-mavx512bw")]
 """They are run where the processor has it all, else only compiled; gcc 12 fails at -O0 with the last."""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_every_type_becomes_every_other(tmp_path: Path) -> None:
     kinds = (*INTEGERS, *FLOATS)
     pairs = [(a, b, w) for a in INTEGERS for b in kinds if a is not b for w in WIDTHS]

@@ -26,8 +26,6 @@ from polyloom.mdh.tuning.tune import Progress
 from polyloom.workers import cluster as workers
 from polyloom.workers.cluster import Cluster
 
-distributed = pytest.importorskip("distributed")
-
 GEMM = Path(__file__).parents[3] / "examples" / "c" / "gemm.c"
 SIZES = {"n": 48, "m": 64, "k": 32}
 COUNT = 2
@@ -37,6 +35,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.ci]
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
     given = {"n_workers": COUNT, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(**given) as cluster, distributed.Client(cluster) as found:
         yield found

@@ -79,6 +79,8 @@ WITHOUT = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", WITH_COLUMNS)
 def test_columns_behind_a_block_go_in_tiles_side_by_side(name: str) -> None:
     assert "for tile" in form(transformed(WITH_COLUMNS[name]))

@@ -58,6 +58,8 @@ def dimensions(made: Any) -> int:
     return max((len(b.shape) for b in made.program.buffers if b.role is Role.LOCAL), default=0)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("text", "parallel"),
     [(PATHS, 2), (CLIPPED, 1), (RELAXED, 0), (USED_BEHIND, 2)],
@@ -74,6 +76,8 @@ def test_conditions_need_no_arrays(tmp_path: Path, text: str, parallel: int) -> 
         made(n=n, d=given, s=rng.integers(0, 9, (n, n), np.int32))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("threads", [1, 2])
 def test_masked_vectors_store_where_asked(tmp_path: Path, threads: int) -> None:
     made = compiled(tmp_path, PATHS, threads)

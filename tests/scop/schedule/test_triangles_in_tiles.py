@@ -110,6 +110,8 @@ def in_tiles(text: str) -> HostProgram:
     return found
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_tiles_compute_what_c_computes(name: str) -> None:
     program = in_tiles(PROGRAMS[name])

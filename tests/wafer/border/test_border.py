@@ -68,6 +68,8 @@ def adapters() -> tuple[Adapter, ...]:
     return tuple(adapter for border in borders for adapter in border.adapters)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_examples_have_adapters_on_all_kinds_of_lines() -> None:
     found = Counter[tuple[str, bool, bool]]()
     for adapter in adapters():

@@ -150,6 +150,8 @@ graph schedule: float16 x[4], float16 r[4], float16 W[4], int64 n
 )
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_states_that_no_sample_reaches_are_counted_on_by_the_host() -> None:
     x = np.arange(12, dtype=np.float16).reshape(3, 4)
     r, w, n = np.full(4, 8, np.float16), np.array([1, 2, 3, 4], np.float16), np.array(2**40)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from polyloom.api.reading import load_tensor_program
 from polyloom.ir.program import Program
 from polyloom.pipeline import complete_mapping
@@ -47,6 +49,8 @@ class Counting:
         return complete_mapping(None, program, machine, size, options)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_layers_that_are_alike_are_searched_once(tmp_path: Path) -> None:
     machine, choose = load_machine("cs2"), Counting()
     one, other = (load_tensor_program(text).program for text in (TEXT, OTHER))

@@ -150,6 +150,8 @@ def test_tensors_may_be_named_after_auto() -> None:
         chosen(FF, "iport_map: auto z")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_tensors_that_shall_leave_do_not_stay() -> None:
     """More of them than a PE has output queues: on one PE that is refused, although all fit in its memory."""
     outputs = ", ".join(f"float16 y{k}[4]" for k in range(9))

@@ -40,6 +40,8 @@ def cache(store: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(store, tmp_path / "cache"))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_was_built_is_found_again(cache: Path) -> None:
     before = {path: path.stat().st_ino for path in cache.glob("*.*o")}
     assert len(before) == 5  # the simulator, its instructions, the role, the layout, and all of it

@@ -180,6 +180,8 @@ def scan(tmp_path: Path, body: str, threads: int = 1, **options: Any) -> Any:
     return polyloom.compile(path, device="native", threads=threads, check=True, **options)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("form", one_in(2, SCANS))
 def test_loops_that_carry_a_sum(tmp_path: Path, form: str) -> None:
     """Each call is compared with the C program."""
