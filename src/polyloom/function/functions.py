@@ -20,6 +20,7 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.frontends.graph.imported import Ends, Imported
 from polyloom.function.arguments import UNUSED, Argument, Taken, named, taken
 from polyloom.function.batches import in_batches
+from polyloom.function.measuring import measured
 from polyloom.function.pages import Times, function_page
 from polyloom.function.saving import Saved, save, variant_of
 from polyloom.ir.host import Buffer, Role
@@ -271,20 +272,7 @@ class Function(Repeating):
 
         A kernel's time is that of the fastest of ``runs``. Errors: those of ``run``.
         """
-        results = [self.run(*arrays, **named)]
-        deadline = time.monotonic() + 1.0
-        while len(results) < runs and time.monotonic() < deadline:
-            results.append(self.run(*arrays, **named))
-        best = min(results, key=lambda result: result.execution.timing.total)
-        seconds = {
-            kernel["name"]: min(
-                k["seconds"] for r in results for k in r.kernels() if k["name"] == kernel["name"]
-            )
-            for kernel in best.kernels()
-        }
-        rows = [(k["name"], seconds[k["name"]], k["launches"], k["schedule"]) for k in best.kernels()]
-        ordered = tuple(sorted(rows, key=lambda row: -row[1]))
-        return Times(self.__name__, best.device, len(results), best.execution.timing.total, ordered)
+        return measured(self.__name__, lambda: self.run(*arrays, **named), runs)
 
     def save(self, path: Path, *sizes: Mapping[str, int], source: bool = True) -> None:
         """Write it as one file, with its weights and the code that was built; ``load(path)`` takes it back.

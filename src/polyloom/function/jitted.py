@@ -39,6 +39,8 @@ from polyloom.frontends.python.values import Weak
 from polyloom.function.arguments import taken
 from polyloom.function.container import write_container
 from polyloom.function.jit_documents import Types, calls_document, types_document
+from polyloom.function.measuring import measured
+from polyloom.function.pages import Times, jit_page
 from polyloom.function.python_sources import Document, function_document, signature_document
 from polyloom.function.saving import TEXT, Saved, contents, variant_of
 from polyloom.ir.types import ElementType
@@ -157,6 +159,17 @@ class Jitted(Repeating):
         result = run_program(program, self._inputs(kind, given), check=check)
         _check_indices(kind.calls, result.outputs)
         return result
+
+    def times(self, *arguments: Any, runs: int = 10, **named: Any) -> Times:
+        """Measure a call on copies, and each of its kernels: that of the fastest of ``runs``.
+
+        Errors: those of a call.
+        """
+        return measured(self.__name__, lambda: self.run(*arguments, **named), runs)
+
+    def _repr_html_(self) -> str:
+        kinds = [{name: _type_text(kind) for name, kind in types} for types in self._kinds]
+        return jit_page(self.__name__, tuple(self._signature.parameters), kinds)
 
     def explain(self, *arguments: Any, **named: Any) -> LoopExplanation:
         """Say what each loop becomes for arguments of these types, and why; print the result."""
@@ -323,6 +336,13 @@ def _type_of(name: str, value: Any) -> ArrayType | NumberType | TruthType:
     described = f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else type(value).__name__
     helps = ["give an array of NumPy of one or more dimensions, an `int`, a `float` or a `bool`"]
     raise PolyloomError(error("argument-type", f"`{name}` is {described}", helps=helps))
+
+
+def _type_text(kind: ArrayType | NumberType | TruthType) -> str:
+    """Return a type as Numba writes it: ``float64[:, :]``."""
+    if isinstance(kind, ArrayType):
+        return f"{kind.type.value}[{', '.join(':' * kind.rank)}]"
+    return str(kind.value) if isinstance(kind, TruthType) else kind.kind.value
 
 
 def _as_truths(array: NDArray, is_truth: bool) -> NDArray:

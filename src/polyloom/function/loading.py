@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from polyloom.api.reading import Path, reading_of
 from polyloom.device_pipeline import open_loaded
@@ -73,7 +73,8 @@ def load(
         return open_loaded(program, chosen, results, check=check, constants=constants)
 
     if is_path(source) and is_container(path_of(source)):
-        return _restored(path_of(source), compiled, device, threads)
+        # A function of Python that was saved is a `Jitted`, as its caller knows, who saved it
+        return cast(Function, _restored(path_of(source), compiled, device, threads))
     front = front_end(source)
     values = sizes if "parameters" in front.options else {}
     stated = {**(defines or {}), **({} if values else sizes)}
@@ -136,7 +137,9 @@ def _read(
         return OpenFunction(source, reading, fault.name, ends[0], ends[1], fault, sized)
 
 
-def _restored(path: pathlib.Path, compiled: Opener, device: str | None, threads: int | None) -> Function:
+def _restored(
+    path: pathlib.Path, compiled: Opener, device: str | None, threads: int | None
+) -> Function | SavedJitted:
     """Return what ``Function.save`` wrote.
 
     Errors: ``saved-...``; ``native-threads``; ``save-device`` where another device is named.
@@ -147,9 +150,7 @@ def _restored(path: pathlib.Path, compiled: Opener, device: str | None, threads:
     container = opened(path)
     manifest, native = container.manifest, restored_device(threads)
     if JIT in manifest:
-        function_of_python: Any = SavedJitted(container, variants_of(container), native, threads)
-        found_jit: Function = function_of_python
-        return found_jit
+        return SavedJitted(container, variants_of(container), native, threads)
     values = manifest["values"]
     found = [
         SavedFunction(container, variant, native, lambda program: compiled(program, values), variant.shapes)

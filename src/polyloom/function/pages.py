@@ -28,6 +28,13 @@ def function_page(
     return f"<p><b>{escape(name)}</b> {escape(about)}</p>" + table(("", "name", "type"), rows)
 
 
+def jit_page(name: str, arguments: Sequence[str], kinds: Sequence[Mapping[str, str]]) -> str:
+    """Return a function of ``polyloom.jit``: a row of types for each kind of arguments it is compiled for."""
+    about = f"a function of Python, compiled for {len(kinds)} kinds of arguments"
+    rows = ([types.get(argument, "") for argument in arguments] for types in kinds)
+    return f"<p><b>{escape(name)}</b> {escape(about)}</p>" + table(arguments, rows)
+
+
 @dataclass(frozen=True)
 class Times:
     """Where the time of a call went, kernel by kernel, the slowest first.

@@ -819,6 +819,9 @@ def test_a_saved_function_is_read_for_other_sizes(saved_function: Path, tmp_path
     np.testing.assert_array_equal(f(*shorter), shifted(*shorter))
     assert f.run(np.arange(6.0), INDEX, check=True).passed and f.run(*shorter, check=True).passed
     assert "i reduction(max)" in str(f.explain(*shorter))
+    assert "<td>float64[:]</td><td>int64[:]</td>" in f._repr_html_()
+    times, kernels = f.times(*shorter, runs=2), f.run(*shorter).kernels()
+    assert {name for name, *_ in times.kernels} == {kernel["name"] for kernel in kernels} and times.total > 0
     f.save(tmp_path / "again.loom")
     again: Any = polyloom.load(tmp_path / "again.loom")
     np.testing.assert_array_equal(again(*shorter), shifted(*shorter))
