@@ -101,6 +101,14 @@ def test_a_run_says_its_rate(tmp_path: Path, capsys: Captured) -> None:
     assert "gflops" in document(capsys, ["run", str(path), "--param", "n=64"])
 
 
+def test_help_is_a_word_too(capsys: Captured) -> None:
+    for word, option in ((["help"], ["--help"]), (["help", "devices"], ["devices", "--help"])):
+        assert run(word) == run(option) == 0
+        out, _ = capsys.readouterr()
+        assert out[: len(out) // 2] == out[len(out) // 2 :] != ""
+    assert run(["help", "nothing"]) == 2
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_shows_examples(verb: str, capsys: Captured) -> None:
     """Of options that the verb has."""

@@ -92,7 +92,15 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of a verb; of a word near a verb, the error says which."""
+        """Return the command of a verb; of a word near a verb, the error says which.
+
+        ``help run`` is ``run --help``.
+        """
+        if args[0] == "help":
+            args = [*args[1:2], "--help"]
+        if args[0] == "--help":
+            click.echo(ctx.get_help())
+            ctx.exit()
         if meant := near(args[0], VERBS):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
         return super().resolve_command(ctx, args)

@@ -20,8 +20,7 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.frontends.graph.imported import Ends, Imported
 from polyloom.function.arguments import UNUSED, Argument, Taken, named, taken
 from polyloom.function.batches import in_batches
-from polyloom.function.measuring import measured
-from polyloom.function.pages import Times, function_page
+from polyloom.function.pages import Times, function_page, measured
 from polyloom.function.saving import Saved, save, variant_of
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.integers import integer

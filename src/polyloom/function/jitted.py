@@ -39,8 +39,7 @@ from polyloom.frontends.python.values import Weak
 from polyloom.function.arguments import taken
 from polyloom.function.container import write_container
 from polyloom.function.jit_documents import Types, calls_document, types_document
-from polyloom.function.measuring import measured
-from polyloom.function.pages import Times, jit_page
+from polyloom.function.pages import Times, jit_page, measured
 from polyloom.function.python_sources import Document, function_document, signature_document
 from polyloom.function.saving import TEXT, Saved, contents, variant_of
 from polyloom.ir.types import ElementType
