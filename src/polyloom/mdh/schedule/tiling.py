@@ -199,6 +199,23 @@ class TileFacts:
         """Whether vectors hold neighbours of a reduced dimension."""
         return self.schedule.vector in self.reduced
 
+    @cached_property
+    def apart(self) -> int | None:
+        """The reduced dimension of which neighbours have totals of their own; None where none has.
+
+        That of vectors; without any, where there is one result, a loop that is written out: a single total
+        would wait for itself at every point.
+        """
+        if self.vector_is_reduced:
+            return self.schedule.vector
+        single = self.schedule.vector is None and self.total_items == 1 and not self.waits
+        if not single or self.combiner is None or not self.combiner.commutative or self.persistent:
+            return None
+        if any(self.schedule.private[d] > 1 for d in self.kept):
+            return None
+        written_out = [d for d in self.schedule.private_order if d in self.reduced and self.tile(d) > 1]
+        return written_out[-1] if written_out else None
+
     def guard_uses(self, d: int) -> bool:
         """Whether the guard depends on a dimension."""
         return self.hom.guard is not None and self.hom.iterators[d] in names_in(self.hom.guard)

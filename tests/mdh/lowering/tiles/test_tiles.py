@@ -65,7 +65,9 @@ CASES: dict[str, tuple[HostProgram, Schedule]] = {
         under(program, group=(4, 0, 0, 0), private=(2, 1, 3, 3), vector=1, width=8),
     ),
     "triangle": (TRIANGLE, under(TRIANGLE, private=(2, 1, 1), vector=1, width=4)),
+    "triangle_in_points": (TRIANGLE, under(TRIANGLE, private=(1, 1, 4))),
     "dot": (program := dot(1001), under(program, group=(256,), private=(2,), vector=0, width=8)),
+    "dot_in_points": (program := dot(1001), under(program, group=(256,), private=(4,))),
     "best_record": (program := best_record(9, 41), under(program, private=(2, 2))),
 }
 

@@ -127,8 +127,17 @@ class Tiles:
     def vector(self) -> int | None:
         """The dimension of vectors; None, too, for a reduced one whose bounds differ from point to point."""
         d = self.schedule.vector
-        if d is None or d in self.kept:
-            return d
+        return d if d in self.kept else self._same_everywhere(d)
+
+    @cached_property
+    def apart(self) -> int | None:
+        """The reduced dimension of which neighbours have totals of their own, unless its bounds differ."""
+        return self._same_everywhere(self.facts.apart)
+
+    def _same_everywhere(self, d: int | None) -> int | None:
+        """Return a dimension whose bounds are the same at all points of the others, None for others."""
+        if d is None:
+            return None
         others = {self.point(other) for other in (*self.kept, *self.reduced) if other != d}
         differs = any(not names_in(bound).isdisjoint(others) for bound in self.domain.bounds.get(d, ()))
         return None if differs else d

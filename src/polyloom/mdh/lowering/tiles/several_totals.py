@@ -1,5 +1,7 @@
 """Reductions along vectors: neighbours are combined into totals of their own, which come together at the end.
 
+Without vectors, too, where there is one result: each of them would wait for the one before.
+
 total = 0.0                        unrolled for k_at from 0 to 16: part[k_at] = 0.0
 for k from 0 to p:                 for k_first from 0 to p - 15 step 16:
   total = total + x[k]       ->      unrolled for k_at from 0 to 16: part[k_at] = part[k_at] + x[..]
@@ -32,14 +34,12 @@ from polyloom.polyhedra.loops.tree import IntExpression, Name, Number
 
 
 def several_totals(tiles: Tiles, code: Code) -> Code:
-    """Give the points of a vector along a reduced dimension totals of their own.
+    """Give the points of a vector along a reduced dimension, or of a loop written out, totals of their own.
 
     Keeps true: each point is combined once; the operator commutes, so that the order does not count.
     """
-    d = tiles.vector
-    if d is None or d not in tiles.reduced:
-        return code
-    return _Several(tiles, d).code(code)
+    d = tiles.apart
+    return code if d is None else _Several(tiles, d).code(code)
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class _Several:
             return (statement,)
         loop, size = statement, self.tiles.facts.tile(self.d)
         bounded = self.tiles.parts or self.tiles.domain.is_bounded(self.d)
-        known = self.tiles.facts.divides(self.d, self.tiles.schedule.width) and not bounded
-        sizes = tuple(dict.fromkeys((size, self.tiles.schedule.width, *(() if known else (1,)))))
+        known = self.tiles.facts.divides(self.d, self.tiles.facts.width(self.d)) and not bounded
+        sizes = tuple(dict.fromkeys((size, self.tiles.facts.width(self.d), *(() if known else (1,)))))
 
         def once(first: IntExpression, count: int) -> Code:
             if count == 1:
@@ -103,7 +103,7 @@ class _Several:
 
     def _joined(self) -> Code:
         """Combine vectors, then the elements of one."""
-        tiles, width, at = self.tiles, self.tiles.schedule.width, Name(self._at)
+        tiles, width, at = self.tiles, self.tiles.facts.width(self.d), Name(self._at)
         several = self.tiles.names.of(("several", self.d), f"{tiles.point(self.d)}_vector")
         names, found = self._parts(), []
         if tiles.schedule.private[self.d] > 1:

@@ -23,7 +23,7 @@ def unrolled_reductions(tiles: Tiles, code: Code) -> Code:
     Keeps true: the same points, each combined once and in their order.
     """
     for d in tiles.reduced:
-        if tiles.schedule.private[d] > 1 and d != tiles.vector:
+        if tiles.schedule.private[d] > 1 and d != tiles.apart:
             code = rewritten(code, partial(_steps, tiles, d))
     return code
 

@@ -182,9 +182,8 @@ class LoopSizes:
     @cached_property
     def accumulators(self) -> int:
         """Values that its loops add to: vectors along a sum have totals of their own, one for each."""
-        vector = self.facts.schedule.vector
-        parts = self.private(vector) if vector is not None and self.facts.vector_is_reduced else 1
-        return self.totals * parts
+        apart = self.facts.apart
+        return self.totals * (1 if apart is None else self.private(apart))
 
     # Conditions
 
