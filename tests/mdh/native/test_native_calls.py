@@ -228,12 +228,30 @@ def test_calls_like_one_before_are_done_by_c_alone() -> None:
     np.testing.assert_array_equal(other, FIVE)
 
 
+@pytest.mark.parametrize("first", [2.0, 2, np.float64(2), np.float32(2)])
+def test_numbers_of_every_kind_are_done_by_c_alone(first: Any) -> None:
+    program, y, checked = (
+        polyloom.load(SCALE, device="native"),
+        np.zeros(5, np.float32),
+        np.zeros(5, np.float32),
+    )
+    program(5, first, FIVE, y)
+    for number in (0.1, 2**24 + 1, -(2**53), np.float64(0.1), np.float32(0.1), np.float64("-inf")):
+        assert quick(program, 5, number, FIVE[1:4:3].repeat(5), y)
+        program._checked_call(5, number, FIVE[1:4:3].repeat(5), checked)
+        np.testing.assert_array_equal(y, checked)
+
+
 OTHER_CALLS: list[Any] = [
     lambda x, y: (4, 2.0, x, y),
     lambda x, y: (5.0, 2.0, x, y),
     lambda x, y: (2**70, 2.0, x, y),
     lambda x, y: (True, 2.0, x, y),
-    lambda x, y: (5, np.float32(2), x, y),
+    lambda x, y: (5, np.float16(2), x, y),
+    lambda x, y: (5, np.float64(1e300), x, y),
+    lambda x, y: (5, 2**53 + 2, x, y),
+    lambda x, y: (5, 2**70, x, y),
+    lambda x, y: (5, True, x, y),
     lambda x, y: (5, 1e300, x, y),
     lambda x, y: (5, 2.0, x, y.astype(np.float64)),
     lambda x, y: (5, 2.0, x.astype(">f4"), y),

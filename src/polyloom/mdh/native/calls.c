@@ -37,7 +37,7 @@ struct array {
 };
 
 struct python { /* functions and objects of this process */
-    struct object *integer, *real, *array, *zeros, *refused;
+    struct object *integer, *real, *float64, *float32, *array, *zeros, *refused;
     void *(*release)(void);
     void (*acquire)(void *);
     long long (*integer_of)(struct object *);
@@ -108,16 +108,36 @@ void describe(const struct array *array, int64_t *found)
     found[8] = array->flags;
 }
 
-static int is_integer(struct object *given, int64_t number)
+static int as_integer(struct object *given, long long *found)
 {
     if (given->type != python.integer)
         return 0;
-    const long long found = python.integer_of(given);
-    if (found == -1 && python.fault()) {
+    *found = python.integer_of(given);
+    if (*found == -1 && python.fault()) {
         python.forget_fault();
         return 0;
     }
-    return found == number;
+    return 1;
+}
+
+static int is_integer(struct object *given, int64_t number)
+{
+    long long found;
+    return as_integer(given, &found) && found == number;
+}
+
+/* Numbers that a double holds without rounding. */
+static int as_real(struct object *given, double *found)
+{
+    const long long most = 1LL << 53;
+    long long whole;
+    if (given->type == python.real || given->type == python.float64 || given->type == python.float32)
+        *found = python.real_of(given);
+    else if (as_integer(given, &whole) && -most <= whole && whole <= most)
+        *found = (double)whole;
+    else
+        return 0;
+    return 1;
 }
 
 static int is_array(const struct argument *wanted, const struct array *given)
@@ -145,9 +165,8 @@ static int takes(const struct argument *wanted, struct object *given, double *sc
         address = ((const struct array *)given)->data;
         break;
     default:
-        if (given->type != python.real)
+        if (!as_real(given, scalar))
             return 0;
-        *scalar = python.real_of(given);
         if (wanted->kind == FLOAT) {
             const float rounded = (float)*scalar;
             if (__builtin_isinf(rounded) && !__builtin_isinf(*scalar))

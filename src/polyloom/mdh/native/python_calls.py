@@ -218,7 +218,7 @@ def _library(library: Path) -> ctypes.CDLL | None:
     loaded = load_library(library)
     if not hasattr(loaded, "call_object") or not _is_described(loaded):
         return None
-    objects = int, float, np.ndarray, np.zeros, NotImplemented
+    objects = int, float, np.float64, np.float32, np.ndarray, np.zeros, NotImplemented
     functions = (ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _FUNCTIONS)
     words = [*map(id, objects), *functions, *map(id, (None, sys.intern(AGAIN), sys.intern(CHECKED)))]
     loaded.set_python((ctypes.c_void_p * len(words))(*words))

@@ -63,6 +63,9 @@ class Repeating:
 
 _REALS = {np.dtype(np.float64): DOUBLE, np.dtype(np.float32): FLOAT}
 
+_NUMBERS = (float, int, np.float64, np.float32)
+"""What C takes for a double or float; other values than the first call's, too."""
+
 _LARGEST = 2**63
 
 
@@ -124,7 +127,7 @@ def _argument(name: str, value: Any, used: Any, place: tuple[int, Buffer] | None
     if isinstance(value, int | float | np.generic):
         if place is None or used is None:
             return _number(name, value)
-        kind = _REALS.get(used.dtype) if type(value) is float else None
+        kind = _REALS.get(used.dtype) if type(value) in _NUMBERS else None
         if is_written(place[1]):
             return None
         return _number(name, value) if kind is None else Argument(name, kind, value, place[0])
