@@ -123,7 +123,8 @@ class _Reader:
         held = {*constants, *unreadable, *formats}
         inputs = tuple(t for t in stated if t.name not in held)
         if whole:
-            formats |= {t.name: _NARROW[t.other_type] for t in inputs if t.other_type in _NARROW}
+            kinds = {text(info.name): info.type.tensor_type.elem_type for info in graph.input}
+            formats |= {t.name: NAMES[kinds[t.name]] for t in inputs if kinds[t.name] in FORMATS}
         outer = {name: form for name, form in self.around.items() if name not in _defined(graph)}
         self.around, before = {**outer, **formats}, self.around
         read = [*self._without_constants(self.nodes(graph.node, opsets, given), constants, formats)]
@@ -361,9 +362,6 @@ def _tensor(info: Any) -> GraphTensor:
     shape = tuple(_dimension(d) for d in tensor.shape.dim) if tensor.HasField("shape") else None
     return GraphTensor(name, kind, shape, other)
 
-
-_NARROW = {f"tensors of {NAMES[number]}": NAMES[number] for number in FORMATS}
-"""Of what ``_tensor`` says of ends of narrow formats what ONNX calls these."""
 
 _NO_TENSORS = {
     "sequence_type": "sequences",
