@@ -156,13 +156,13 @@ def _reset() -> None:
 def _counted() -> int:
     """Return how many operations isl has done itself: it tells no one, but whether a number is reached.
 
-    Looked for from the last count upwards: between two questions there are few.
+    Looked for from the last count upwards: between two questions there are few. It may be less by ``_PROBE``.
     """
-    low, step = _Limits.counted, 512
+    low, step = _Limits.counted, 64
     while _reached(low + step):
         low, step = low + step, 4 * step
     high = low + step
-    while high - low > 1:
+    while high - low > _PROBE:
         middle = (low + high) // 2
         low, high = (middle, high) if _reached(middle) else (low, middle)
     isl.DEFAULT_CONTEXT.set_max_operations(_Limits.stack[-1] if _Limits.stack else _Limits.outside)
@@ -171,8 +171,16 @@ def _counted() -> int:
 
 
 def _reached(operations: int) -> bool:
+    """Tell whether isl has done so many operations: then it prints nothing, and raises nothing, which is slow."""
     isl.DEFAULT_CONTEXT.set_max_operations(operations)
-    return _exhausted()
+    if _PRINTED.to_str() is None:
+        return True
+    _Limits.counting += _PROBE
+    return False
+
+
+_PRINTED, _PROBE = isl.Val(2), 2
+"""What is printed to find out, and the operations that printing it takes."""
 
 
 def _exhausted() -> bool:
