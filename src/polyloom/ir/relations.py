@@ -12,6 +12,7 @@ import islpy as isl
 
 from polyloom.ir.host import Buffer, Index, MdHom, View
 from polyloom.ir.statements import Statement
+from polyloom.polyhedra.binding import parsed_map, parsed_set
 from polyloom.polyhedra.loops.accesses import Elements, NotKnown, meeting, question
 from polyloom.polyhedra.loops.scope import Scope
 from polyloom.polyhedra.loops.tree import (
@@ -31,20 +32,20 @@ def instance_set(statement: Statement) -> isl.Set:
     """Return ``{ S[i, j] : 0 <= i < M and 0 <= j < N }``, restricted by the guard."""
     bounds = [f"0 <= {i} < {n}" for i, n in zip(_names(statement), statement.domain, strict=True)]
     bounds += [f"{_text(g, statement)} >= 0" for g in statement.conditions]
-    return isl.Set(f"{{ {_tuple(statement)} : {' and '.join(bounds) or 'true'} }}")
+    return parsed_set(f"{{ {_tuple(statement)} : {' and '.join(bounds) or 'true'} }}")
 
 
 def access_relation(statement: Statement, access: View) -> isl.Map:
     """Return ``{ S[i, j] -> x[j] }`` on the whole instance space (equation 25 has such relations)."""
     indices = ", ".join(_text(index, statement) for index in access.affine)
-    return isl.Map(f"{{ {_tuple(statement)} -> {access.buffer}[{indices}] }}")
+    return parsed_map(f"{{ {_tuple(statement)} -> {access.buffer}[{indices}] }}")
 
 
 def element_set(tensor: Buffer) -> isl.Set:
     """Return ``{ x[a, b] : 0 <= a < shape[0] and ... }``."""
     names = [f"i{k}" for k in range(len(tensor.extents))]
     bounds = [f"0 <= {i} < {n}" for i, n in zip(names, tensor.extents, strict=True)]
-    return isl.Set(f"{{ {tensor.name}[{', '.join(names)}] : {' and '.join(bounds) or 'true'} }}")
+    return parsed_set(f"{{ {tensor.name}[{', '.join(names)}] : {' and '.join(bounds) or 'true'} }}")
 
 
 def first_written_twice(statement: Statement) -> tuple[tuple[int, ...], tuple[int, ...]] | None:

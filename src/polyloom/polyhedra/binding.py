@@ -13,9 +13,23 @@ from typing import TypeVar
 
 import islpy as isl
 
+from polyloom.polyhedra.effort import remembered
+
 _Points = TypeVar("_Points", isl.Set, isl.Map)
 
 PE_PARAMETERS = ("PE_X", "PE_Y")
+
+
+@remembered
+def parsed_set(text: str) -> isl.Set:
+    """Return a set as it is written."""
+    return isl.Set(text)
+
+
+@remembered
+def parsed_map(text: str) -> isl.Map:
+    """Return a relation as it is written."""
+    return isl.Map(text)
 
 
 def parametric_point(tuple_name: str, parameters: Sequence[str]) -> isl.Set:

@@ -67,19 +67,19 @@ class LocalArray:
         """The array's name in the emitted code."""
         return f"{self.tensor}_local"
 
-    @property
+    @cached_property
     def map_before(self) -> isl.MultiAff:
         """``{ y[i] -> y_local[i - offset] }`` (9)."""
         return minus_offset(self.offset, self.name, (0,) * len(self.extent))
 
-    @property
+    @cached_property
     def map(self) -> isl.MultiAff:
         """The same into the enlarged array: shifted by ``low``, its dimensions as they lie in memory."""
         if not self.order and not self.reversed:
             return minus_offset(self.offset, self.name, self.low)
         return compose(self.map_before, self.placing)
 
-    @property
+    @cached_property
     def placing(self) -> isl.MultiAff:
         """``{ y_local[i] -> y_local[...] }``: from the box (by ``map_before``) to the array (by ``map``).
 

@@ -17,7 +17,7 @@ from polyloom.ir.program import Program
 from polyloom.ir.relations import access_relation
 from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.binding import PE_PARAMETERS, parametric_point
+from polyloom.polyhedra.binding import PE_PARAMETERS, parametric_point, parsed_map, parsed_set
 from polyloom.polyhedra.effort import naming
 from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.mapping.grid import Grid, Side
@@ -170,7 +170,7 @@ def along_lines(ports: isl.Map, grid: Grid, side: Side) -> isl.Map:
     same = "p = x" if side.line == "PE_X" else "q = y"
     rank = ports.get_space().range().unwrap().dim(_DIM.out)
     index = ", ".join(f"k{n}" for n in range(rank))
-    spread = isl.Map(f"{{ [PE[p, q] -> index[{index}]] -> [PE[x, y] -> index[{index}]] : {same} }}")
+    spread = parsed_map(f"{{ [PE[p, q] -> index[{index}]] -> [PE[x, y] -> index[{index}]] : {same} }}")
     inside = isl.Map.from_domain_and_range(grid.pes(), every_index(rank)).wrap()
     named = named_index(ports)
     return named.apply_range(spread).intersect_range(inside).coalesce()
@@ -178,7 +178,7 @@ def along_lines(ports: isl.Map, grid: Grid, side: Side) -> isl.Map:
 
 def every_index(rank: int) -> isl.Set:
     """Return ``{ index[k0, ...] }``, all of it."""
-    return isl.Set(f"{{ index[{', '.join(f'k{n}' for n in range(rank))}] }}")
+    return parsed_set(f"{{ index[{', '.join(f'k{n}' for n in range(rank))}] }}")
 
 
 def named_index(ports: isl.Map) -> isl.Map:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import permutations
 
 import islpy as isl
@@ -260,7 +260,7 @@ def plan_text(problem: Problem, plan: Plan) -> str:
     given = problem.given
     size = f"size: {{ PE[{plan.grid.width}, {plan.grid.height}] }}"
     compute = placement_text(problem, plan)
-    placed = _placed(problem, plan, f"{size}\n{compute}\n")
+    placed = _placed(problem, plan.grid, f"{size}\n{compute}\n")
     lines = [size, compute]
     lines += _ports_text(problem, plan, placed, inward=True)
     lines += _ports_text(problem, plan, placed, inward=False)
@@ -279,12 +279,13 @@ def known_places(problem: Problem, places: Sequence[Place]) -> tuple[Place | Non
     return tuple(None if s.name in problem.fixed else p for s, p in pairs)
 
 
-def _placed(problem: Problem, plan: Plan, text: str) -> LairMap:
+@lru_cache(maxsize=8)
+def _placed(problem: Problem, grid: Grid, text: str) -> LairMap:
     """Return the mapping without ports, for the relations that are taken from it."""
     from polyloom.wafer.mapping.reader import read_mapping
 
     mapping = read_mapping(Source("<map>", text), problem.program)
-    return replace(mapping, grid=plan.grid)
+    return replace(mapping, grid=grid)
 
 
 def _ports_text(problem: Problem, plan: Plan, placed: LairMap, *, inward: bool) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 import islpy as isl
 
@@ -158,7 +159,7 @@ class SimdAnalysis:
         """The positions of the reads that are scalars to the instructions."""
         return scalar_reads(self.task) | self.fixed
 
-    @property
+    @cached_property
     def start(self) -> isl.Set:
         """Where the nest begins, as a parametric point."""
         if self.strategy is Strategy.HULL and self.hull is not None:
