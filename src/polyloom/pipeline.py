@@ -24,9 +24,9 @@ from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.options import Extension
 from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.mapping.supported import check_expressible
-from polyloom.wafer.placement.candidates import Candidate, Pricers, SearchOptions, Wanted, priced
+from polyloom.wafer.placement.candidates import Candidate, Price, Pricers, SearchOptions, Wanted, priced
 from polyloom.wafer.placement.choose import Choice, complete
-from polyloom.wafer.placement.cost.model import estimated_cycles
+from polyloom.wafer.placement.cost.model import TooSlow, check_role, estimated_cycles
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
 from polyloom.wafer.simd.decide import in_better_order, undecided, vectorise
 from polyloom.wafer.simd.decision import (
@@ -63,18 +63,22 @@ def analyse_layer(
         program,
         mapping,
         lambda changed: _analysed(program, changed, options, reduction),
-        _cycles,
+        lambda changed: _cycles(changed).cycles,
     )
     return replace(analysis, drivers=compared)
 
 
 def _analysed(
-    program: Program, mapping: Mapping, options: SimdOptions, reduction: ReductionShape = ReductionShape.AUTO
+    program: Program,
+    mapping: Mapping,
+    options: SimdOptions,
+    reduction: ReductionShape = ReductionShape.AUTO,
+    limit: float = inf,
 ) -> LayerAnalysis:
     """Run the same stages under a map as it stands: the last stream drives where it does not say.
 
     Instructions are chosen for arrays as they are and for arrays in the order that suits them, if that is
-    another choice, and the cheaper layer is taken.
+    another choice, and the cheaper layer is taken. Above ``limit`` cycles it does not matter which.
     """
     border = peel_border(program, mapping)
     simple = build_tasks(program, border.compute, border.written)
@@ -119,21 +123,29 @@ def _analysed(
     other = decided(transposable=True)
     if all(a.done_like(b) for a, b in zip(plain, other, strict=True)):
         return analysis(plain)
-    return min(analysis(plain), analysis(other), key=_price)
+    return min(analysis(plain), analysis(other), key=partial(_price, limit=limit))
 
 
-def _price(analysis: LayerAnalysis) -> float:
+def _price(analysis: LayerAnalysis, limit: float) -> float:
     """Return the estimated cycles of an invocation; infinite where the layer is refused."""
     try:
-        return _cycles(analysis)
+        return _cycles(analysis, limit).cycles
     except PolyloomError:
         return inf
 
 
 @lru_cache(maxsize=4)
-def _cycles(analysis: LayerAnalysis) -> float:
-    """Return the estimated cycles; callers ask again for what ``_analysed`` has compared."""
-    return estimated_cycles(compile_program(analysis, analysis.options.machine, files=False))
+def _cycles(analysis: LayerAnalysis, limit: float = inf) -> Price:
+    """Return the estimated cycles; callers ask again for what ``_analysed`` has compared.
+
+    A layer is not compiled further once one of its roles alone takes more than ``limit``.
+    """
+    machine = analysis.options.machine
+    seen = partial(check_role, analysis, machine, limit)
+    try:
+        return Price(estimated_cycles(compile_program(analysis, machine, files=False, seen=seen)))
+    except TooSlow as found:
+        return Price(found.cycles, at_least=True)
 
 
 def _undecided(
@@ -182,9 +194,9 @@ def _candidate(task: tuple[Program, Machine, Wanted]) -> Candidate:
     return priced(program, wanted, partial(_estimated, machine=machine))
 
 
-def _estimated(program: Program, mapping: Mapping, machine: Machine) -> float:
+def _estimated(program: Program, mapping: Mapping, limit: float, machine: Machine) -> Price:
     with keeping_answers():
-        return _cycles(_analysed(program, mapping, SimdOptions(machine=machine)))
+        return _cycles(_analysed(program, mapping, SimdOptions(machine=machine), limit=limit), limit)
 
 
 def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, zip_longest
-from math import isfinite
+from math import inf, isfinite
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.ir.program import Program
@@ -33,8 +33,20 @@ from polyloom.wafer.placement.plan import (
 from polyloom.wafer.placement.rectangles import rectangle_of
 from polyloom.wafer.placement.search import Ranked
 
-Pricer = Callable[[Program, LairMap], float]
-"""Compiles a mapping and returns its estimated cycles. Raises PolyloomError where a check refuses it."""
+
+@dataclass(frozen=True)
+class Price:
+    """The estimated cycles of a mapping; with ``at_least`` that many or more, and it was not compiled further."""
+
+    cycles: float
+    at_least: bool = False
+
+
+Pricer = Callable[[Program, LairMap, float], Price]
+"""Compiles a mapping and returns its price; it may stop where that is above the given cycles.
+
+Raises PolyloomError where a check refuses it.
+"""
 
 
 @dataclass(frozen=True)
@@ -70,6 +82,8 @@ QUICK = SearchOptions(layouts=3, least=2, cutoff=1.2, retried=0, refined=0, comp
 class Candidate:
     """A mapping that was compiled: its text and estimated cycles; ``refusal``: why it is none.
 
+    Refused as too slow, it takes at least these cycles.
+
     ``placement``: the part of the text that says where statements are; ``variants``: how many legal mappings
     with this placement were compared, of which this is the best one. ``effort``: how often the usual effort
     of isl it was given.
@@ -85,11 +99,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A mapping to be compiled with so many times the usual effort: its text, and that of its placement."""
+    """A mapping to be compiled with so many times the usual effort: its text, and that of its placement.
+
+    ``limit``: above so many cycles it is not looked at further.
+    """
 
     text: str
     placement: str
     effort: int
+    limit: float = inf
 
 
 @dataclass(frozen=True)
@@ -106,7 +124,10 @@ def priced(program: Program, wanted: Wanted, pricer: Pricer) -> Candidate:
     refusal: PolyloomError | None = None
     try:
         with at_most(wanted.effort * _EFFORT * (1 + len(program.statements))):
-            cycles = pricer(program, read_mapping(Source("<automatic map>", wanted.text), program))
+            mapping = read_mapping(Source("<automatic map>", wanted.text), program)
+            price = pricer(program, mapping, wanted.limit)
+        cycles = price.cycles
+        refusal = Unsupported(_too_slow(price.cycles)) if price.at_least else None
     except PolyloomError as found:
         refusal = found
     except TooHardError:
@@ -116,41 +137,50 @@ def priced(program: Program, wanted: Wanted, pricer: Pricer) -> Candidate:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """``seen``: what came of each mapping that was compiled, by its text; ``ahead``: of those that may be
-    asked for next, by text and effort.
+    """``seen``: what came of each mapping that was compiled, by its text; ``texts``: of plans and their
+    placements; ``ahead``: what came of mappings that may be asked for next, by text and effort.
     """
 
     problem: Problem
     pricers: Pricers
     options: SearchOptions
     seen: dict[str, Candidate] = field(default_factory=dict)
+    texts: dict[Plan, tuple[str, str]] = field(default_factory=dict)
     ahead: dict[Wanted, Candidate] = field(default_factory=dict)
 
-    def coming(self, plans: Iterable[Plan], effort: int = 1) -> None:
+    def coming(self, plans: Iterable[Plan], effort: int = 1, limit: float = inf) -> None:
         """Compile the first of these plans together, where several are compiled at a time."""
         if self.pricers.most > 1:
-            wanted = [self._wanted(plan, effort) for plan in islice(plans, self.pricers.most)]
+            wanted = [self._wanted(plan, effort, limit) for plan in islice(plans, self.pricers.most)]
             new = [w for w in dict.fromkeys(wanted) if w not in self.ahead]
             if wanted and wanted[0] in new:
                 self.ahead.update(zip(new, self.pricers.price(self.problem.program, new), strict=True))
 
-    def in_turn(self, plans: Iterable[Plan], effort: int = 1) -> Iterator[Plan]:
+    def in_turn(self, plans: Iterable[Plan], effort: int = 1, limit: float = inf) -> Iterator[Plan]:
         """Yield plans, some of which are compiled together before the first of them is asked for."""
         left = iter(plans)
         while some := list(islice(left, self.pricers.most)):
-            self.coming(some, effort)
+            self.coming(some, effort, limit)
             yield from some
 
-    def _wanted(self, plan: Plan, effort: int) -> Wanted:
-        return Wanted(plan_text(self.problem, plan), placement_text(self.problem, plan), effort)
+    def _wanted(self, plan: Plan, effort: int, limit: float) -> Wanted:
+        return Wanted(*self._texts(plan), effort, limit)
 
-    def tried(self, plan: Plan, effort: int = 1, *, again: bool = False) -> Candidate:
-        """Return what comes of a plan; it is compiled where no other one has its text, or once more."""
-        text = plan_text(self.problem, plan)
+    def _texts(self, plan: Plan) -> tuple[str, str]:
+        if plan not in self.texts:
+            self.texts[plan] = plan_text(self.problem, plan), placement_text(self.problem, plan)
+        return self.texts[plan]
+
+    def tried(self, plan: Plan, effort: int = 1, limit: float = inf, *, again: bool = False) -> Candidate:
+        """Return what comes of a plan; it is compiled where no other one has its text, or once more.
+
+        ``limit``: never above that of a call before, so that what was too slow is so still.
+        """
+        text, _ = self._texts(plan)
         if again:
             del self.seen[text]
         if text not in self.seen:
-            wanted = self._wanted(plan, effort)
+            wanted = self._wanted(plan, effort, limit)
             if wanted not in self.ahead:
                 (self.ahead[wanted],) = self.pricers.price(self.problem.program, [wanted])
             self.seen[text] = self.ahead[wanted]
@@ -179,9 +209,10 @@ def compare(
     for plan, candidate in sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles):
         best.setdefault(plan.directions, (plan, candidate))
     found_best = [*best.values()][: options.refined]
+    limit = _CLOSE * min((candidate.cycles for _, candidate in found_best), default=inf)
     for plan, candidate in found_best:
-        if candidate.cycles <= _CLOSE * found_best[0][1].cycles:
-            _refine(search, plan, candidate)
+        if candidate.cycles <= limit:
+            _refine(search, plan, candidate, limit)
     return tuple(search.seen.values())
 
 
@@ -214,9 +245,10 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
         sure = search.options.least - len(found) - 1
         limit = search.options.cutoff * best if isfinite(best) else 0
         ahead = [each for k, each in enumerate(left) if k < sure or each.estimate.cycles <= limit]
-        search.coming(_plan_of(search, each) for each in (r, *ahead))
+        slow = _CLOSE * best
+        search.coming((_plan_of(search, each) for each in (r, *ahead)), limit=slow)
         plan = _plan_of(search, r)
-        candidate = search.tried(plan)
+        candidate = search.tried(plan, limit=slow)
         found.append((r, (plan, candidate)))
         best = min(best, candidate.cycles)
         hard += _was_too_hard(candidate)
@@ -271,11 +303,12 @@ def _retry_hard(
     hopeful = [e for e in hard if (low := _too_low(tried, e[0])) <= 1 or e[1] * low < enough]
     retried = sorted(hopeful, key=lambda entry: entry[:2])[: search.options.retried]
     cutoff = search.options.cutoff
-    search.coming((plan for _, expected, plan in retried if expected < best.cycles), _MORE)
+    slow = _CLOSE * best.cycles
+    search.coming((plan for _, expected, plan in retried if expected < best.cycles), _MORE, slow)
     for digits, expected, plan in retried:
         effort = best.effort_for(digits, expected, cutoff)
         if effort > 1:
-            again = search.tried(plan, effort, again=True)
+            again = search.tried(plan, effort, _CLOSE * best.cycles, again=True)
             best = best.or_better(again, digits, expected)
             yield plan, again
 
@@ -290,7 +323,7 @@ def _too_low(tried: Iterable[tuple[Ranked, tuple[Plan, Candidate]]], digits: int
     Of those with as many classes that share an axis, or with fewer where there are none: sharing costs code,
     which the estimate leaves out. 1 where fewer than two are known: one differs from the next by a tenth.
     """
-    compiled = [(r.digits, c.cycles / r.estimate.cycles) for r, (_, c) in tried if c.refusal is None]
+    compiled = [(r.digits, c.cycles / r.estimate.cycles) for r, (_, c) in tried if isfinite(c.cycles)]
     alike = [times for n, times in compiled if n == digits] or [times for n, times in compiled if n < digits]
     return min(alike) if len(alike) > 1 else 1.0
 
@@ -326,10 +359,13 @@ def _legal_ports(search: _Search, plans: Sequence[Plan]) -> list[tuple[Plan, Can
 
 
 _CLOSE = 1.15
-"""Of the best layout's cycles, those of another one whose ports are varied, too: they save at most that."""
+"""Of the best layout's cycles, those of another one whose ports are varied, too: they save at most that.
+
+What takes more is not looked at further.
+"""
 
 
-def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
+def _refine(search: _Search, plan: Plan, candidate: Candidate, limit: float) -> None:
     """Change one thing at a time and go on from what is cheapest, until nothing is cheaper by much.
 
     What made a plan slower is not tried again on those that follow, nor is a port whose traffic alone takes
@@ -339,10 +375,10 @@ def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
     while True:
         best: tuple[float, Plan | None] = (_WORTH * candidate.cycles, None)
         changes = dict(_worth_trying(search.problem, plan, candidate, lost))
-        for other in search.in_turn(changes, candidate.effort):
+        for other in search.in_turn(changes, candidate.effort, limit):
             if search.is_full():
                 return
-            tried = search.tried(other, candidate.effort)
+            tried = search.tried(other, candidate.effort, limit)
             if tried.cycles > candidate.cycles:
                 lost.add(changes[other])
             best = min(best, (tried.cycles, other), key=lambda pair: pair[0])
@@ -378,6 +414,10 @@ _EFFORT = 700_000
 
 _SOME_MORE, _MORE = 2, 6
 """Times the effort, for layouts that are worth it."""
+
+
+def _too_slow(cycles: float) -> Diagnostic:
+    return error("placement-slow", f"it takes {cycles:.0f} cycles or more, and others take less")
 
 
 def _too_hard() -> Diagnostic:

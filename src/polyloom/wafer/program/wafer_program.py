@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from polyloom.diagnostics import Unsupported, error
 from polyloom.polyhedra.effort import naming
@@ -63,9 +64,14 @@ class Survey:
     blocks: Mapping[Net, int]
 
 
-def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
+def _ignore(role: RoleProgram) -> None:
+    """Do nothing."""
+
+
+def survey(analysis: LayerAnalysis, machine: Machine, seen: Callable[[RoleProgram], None] = _ignore) -> Survey:
     """Make the programs of all roles and count what they take.
 
+    ``seen`` is called with each program when it is made; what it raises ends the survey.
     Raises Unsupported (``wafer-colors``, ``wafer-deadlock``) where no routes or no order were found.
     """
     routing = route(analysis.graph, analysis.border, machine.colors)
@@ -74,10 +80,14 @@ def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
         border = adapter_roles(analysis, routing.adapters)
     with naming("an order without deadlock"):
         policy = choose_policy(analysis, found, border)
-    roles = (
-        *(_role_program(analysis, machine, here, policy) for here in found),
-        *(_border_program(analysis, machine, here) for here in border),
+    made = chain(
+        (_role_program(analysis, machine, here, policy) for here in found),
+        (_border_program(analysis, machine, here) for here in border),
     )
+    roles: tuple[RoleProgram, ...] = ()
+    for role in made:
+        seen(role)
+        roles = (*roles, role)
     paired = Paired(roles, {})
     if analysis.options.has(Extension.PAIRED_WAVELETS) and machine.wavelet_elements > 1:
         paired = pair_wavelets(roles, routing, machine)
@@ -86,14 +96,22 @@ def survey(analysis: LayerAnalysis, machine: Machine) -> Survey:
     return Survey(roles=paired.roles, resources=used, policy=policy, routing=routing, blocks=paired.blocks)
 
 
-def compile_program(analysis: LayerAnalysis, machine: Machine, *, files: bool = True) -> WaferProgram:
+def compile_program(
+    analysis: LayerAnalysis,
+    machine: Machine,
+    *,
+    files: bool = True,
+    seen: Callable[[RoleProgram], None] = _ignore,
+) -> WaferProgram:
     """Make the code of every role and the layout; without ``files`` none is written, for the cost model.
+
+    ``seen`` as of ``survey``.
 
     Raises PolyloomError and Unsupported (``wafer-...``) where the layer does not fit the machine: memory,
     colors, queues, tasks, descriptors, the grid.
     """
     _check_grid(analysis, machine)
-    found = survey(analysis, machine)
+    found = survey(analysis, machine, seen)
     check_fits(analysis.mapping, machine, found.resources)
     roles, routing = found.roles, found.routing
     with naming("the ports of the rectangle"):

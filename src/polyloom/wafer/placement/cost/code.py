@@ -70,6 +70,7 @@ class Pricer:
     """Prices the code of one role on one of its PEs: ``environment`` has PE_X and PE_Y.
 
     ``offsets``: where the arrays begin, in bytes. A microthread is priced as finding its queue empty once.
+    ``pairs``: as if all that passes the fabric went two by two.
     """
 
     machine: Machine
@@ -78,6 +79,7 @@ class Pricer:
     offsets: Mapping[str, int]
     descriptors: dict[str, _Descriptor] = field(default_factory=dict)
     bases: dict[str, int] = field(default_factory=dict)
+    pairs: bool = False
 
     def code(self, code: Code, depth: int = 0) -> float:
         """Return the cycles of some code at the present values of its variables."""
@@ -112,7 +114,7 @@ class Pricer:
             case ConfigureFabric(operand=operand, elements=elements):
                 count = value_of(elements, self.environment)
                 self.descriptors[operand.name] = _Descriptor(
-                    count, count, (1,), queue=node.queue, pairs=node.pairs
+                    count, count, (1,), queue=node.queue, pairs=node.pairs or self.pairs
                 )
                 return machine.configure
             case SetBase(operand=operand, element=element):

@@ -12,6 +12,7 @@ import islpy as isl
 
 from polyloom.wafer.codegen.turns import turn_cycles
 from polyloom.wafer.dataflow.reductions import Chain, Part
+from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.placement.cost.integer_values import value_of
 from polyloom.wafer.placement.cost.role import ends_of, on_pe, pricer_at, ranges_of
 from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram
@@ -21,9 +22,9 @@ from polyloom.wafer.roles.work import StreamOnRole
 _Point = tuple[int, int]
 
 
-def filtered(program: WaferProgram, role: RoleProgram, here: StreamOnRole) -> float:
+def filtered(machine: Machine, role: RoleProgram, here: StreamOnRole) -> float:
     """Return how long a PE of a role waits for elements of a stream that its router keeps from it."""
-    return max((_wait(program, role, here, pe) for pe in ends_of(role)), default=0.0)
+    return max((_wait(machine, role, here, pe) for pe in ends_of(role)), default=0.0)
 
 
 def turns_cycles(program: WaferProgram, chain: Chain) -> float:
@@ -48,15 +49,15 @@ def _late(program: WaferProgram, pe: _Point) -> float:
     point = isl.Set(f"{{ PE[{pe[0]}, {pe[1]}] }}")
     for role in program.roles:
         if isinstance(role.work, RoleActivities) and point.is_subset(role.role.pes):
-            return max((_wait(program, role, here, pe) for here in role.work.streams), default=0.0)
+            return max((_wait(program.machine, role, here, pe) for here in role.work.streams), default=0.0)
     return 0.0
 
 
-def _wait(program: WaferProgram, role: RoleProgram, here: StreamOnRole, pe: _Point) -> float:
+def _wait(machine: Machine, role: RoleProgram, here: StreamOnRole, pe: _Point) -> float:
     one = next((f for f in role.code.filters if f.queue == here.queue), None)
     if one is None:
         return 0.0
-    known = pricer_at(program.machine, role, pe).environment
+    known = pricer_at(machine, role, pe).environment
     skip, keep, period = (value_of(e, known) for e in (one.skip, one.keep, one.period))
     elements = math.prod(len(r) for r in ranges_of(on_pe(here.stream.indices(), pe)))
     rounds = max(1, elements // period)

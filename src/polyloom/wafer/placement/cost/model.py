@@ -21,11 +21,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
 from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.dataflow.reductions import Chain
 from polyloom.wafer.dataflow.transfers import Move
 from polyloom.wafer.machine.model import Machine
@@ -70,12 +71,32 @@ def estimated_cycles(program: WaferProgram) -> float:
 
 def estimate(program: WaferProgram) -> Estimate:
     """Return where the cycles of one invocation go."""
-    priced = [_role(program, role) for role in program.roles]
+    priced = [_role(program.analysis, program.machine, role) for role in program.roles]
     setup, together = max(p.setup for p in priced), max(p.together for p in priced)
     border = adapter_cycles(program)
     alone = max(p.until(border.arrivals) for p in priced)
     work = alone - setup + together + border.leaving
     return Estimate(setup, work, _feed(program), sum(_waiting(program)))
+
+
+class TooSlow(Exception):  # never leaves the cost model's callers
+    """A layer takes more ``cycles`` than its caller wants to know of, at least so many."""
+
+    def __init__(self, cycles: float) -> None:
+        super().__init__(f"at least {cycles:.0f} cycles")
+        self.cycles = cycles
+
+
+def check_role(analysis: LayerAnalysis, machine: Machine, limit: float, role: RoleProgram) -> None:
+    """Raise TooSlow where one role of a layer alone takes more cycles than ``limit``.
+
+    Whether elements travel in pairs is known when all roles are: here they do wherever that saves cycles.
+    """
+    if not math.isfinite(limit):
+        return
+    found = _role(analysis, machine, role, pairs=machine.wavelet_elements > 1)
+    if found.setup + found.own > limit:
+        raise TooSlow(found.setup + found.own)
 
 
 # One role.
@@ -100,16 +121,17 @@ class _Priced:
         return max([self.setup + self.own, *late])
 
 
-def _role(program: WaferProgram, role: RoleProgram) -> _Priced:
+def _role(analysis: LayerAnalysis, machine: Machine, role: RoleProgram, *, pairs: bool = False) -> _Priced:
     pe, _ = ends_of(role)
-    pricer = pricer_at(program.machine, role, pe)
+    pricer = replace(pricer_at(machine, role, pe), pairs=pairs)
     setup = pricer.code(role.code.main)
     if isinstance(role.work, AdapterRole):
         return _Priced(setup)
     streams = {f"receive_{here.label}": here.stream.tensor for here in role.work.streams}
     statements = {a.name for a in role.work.activities if isinstance(a.work, SimdAnalysis)}
-    waiting = _waiting_tasks(program, role.work)
-    awaited = {f"receive_{here.label}": filtered(program, role, here) for here in role.work.streams}
+    waiting = _waiting_tasks(analysis, role.work)
+    share = 2 if pairs else 1
+    awaited = {f"receive_{s.label}": filtered(machine, role, s) / share for s in role.work.streams}
     own = together = computing = 0.0
     behind = dict.fromkeys(streams.values(), 0.0)
     for local in role.code.local_tasks:
@@ -131,9 +153,9 @@ def _role(program: WaferProgram, role: RoleProgram) -> _Priced:
     return _Priced(setup, own, together, {tensor: c + computing for tensor, c in behind.items()})
 
 
-def _waiting_tasks(program: WaferProgram, role: RoleActivities) -> set[str]:
+def _waiting_tasks(analysis: LayerAnalysis, role: RoleActivities) -> set[str]:
     """Return the local tasks that begin with what other PEs send: chains, moves, statements behind them."""
-    behind = {r.tensor for r in program.analysis.graph.results if r.reduce or r.moves}
+    behind = {r.tensor for r in analysis.graph.results if r.reduce or r.moves}
     return {a.name for a in role.activities if _waits(a, behind)}
 
 
