@@ -26,7 +26,7 @@ from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.mapping.supported import check_expressible
 from polyloom.wafer.placement.candidates import Candidate, Price, Pricers, SearchOptions, Wanted, priced
 from polyloom.wafer.placement.choose import Choice, complete
-from polyloom.wafer.placement.cost.model import TooSlow, check_role, estimated_cycles
+from polyloom.wafer.placement.cost.model import TooSlow, Watch, estimated_cycles
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
 from polyloom.wafer.simd.decide import in_better_order, undecided, vectorise
 from polyloom.wafer.simd.decision import (
@@ -138,12 +138,12 @@ def _price(analysis: LayerAnalysis, limit: float) -> float:
 def _cycles(analysis: LayerAnalysis, limit: float = inf) -> Price:
     """Return the estimated cycles; callers ask again for what ``_analysed`` has compared.
 
-    A layer is not compiled further once one of its roles alone takes more than ``limit``.
+    A layer is not compiled further once its roles so far take more than ``limit``.
     """
     machine = analysis.options.machine
-    seen = partial(check_role, analysis, machine, limit)
+    watch = Watch(analysis, machine, limit)
     try:
-        return Price(estimated_cycles(compile_program(analysis, machine, files=False, seen=seen)))
+        return Price(estimated_cycles(compile_program(analysis, machine, files=False, seen=watch.see)))
     except TooSlow as found:
         return Price(found.cycles, at_least=True)
 

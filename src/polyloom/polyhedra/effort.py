@@ -171,7 +171,7 @@ def _counted() -> int:
 
 
 def _reached(operations: int) -> bool:
-    """Tell whether isl has done so many operations: then it prints nothing, and raises nothing, which is slow."""
+    """Tell whether isl has done so many operations: then it prints nothing. To raise is slow."""
     isl.DEFAULT_CONTEXT.set_max_operations(operations)
     if _PRINTED.to_str() is None:
         return True

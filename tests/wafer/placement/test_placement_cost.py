@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from corpus import compiled, layers
 from ranks import rank_correlation
@@ -11,7 +13,8 @@ from polyloom import compile_wafer, read_mapping, read_program, simulate
 from polyloom.polyhedra.loops.generate import Name, Number, Operation
 from polyloom.wafer.placement.cost.code import evenly, stride_limit
 from polyloom.wafer.placement.cost.integer_values import trips, value_of
-from polyloom.wafer.placement.cost.model import estimate, estimated_cycles
+from polyloom.wafer.placement.cost.model import TooSlow, Watch, estimate, estimated_cycles
+from polyloom.wafer.program.wafer_program import compile_program
 from polyloom.wafer.simd.decision import SimdMode
 
 
@@ -62,6 +65,19 @@ def test_reductions_of_every_shape(shape: str) -> None:
     compiled = compile_wafer(program, mapping, reduction=shape).program
     simulated = simulate(program, mapping, reduction=shape).simulation.cycles
     assert 0.8 < estimated_cycles(compiled) / simulated < 1.25
+
+
+@pytest.mark.parametrize("share", [1.0, 0.85])
+@pytest.mark.parametrize("name", ["ff44 M=32 N=16", "conv1d", "maxpool", "dot N=16"])
+def test_what_roles_take_at_least_is_close_to_the_estimate_and_never_above(name: str, share: float) -> None:
+    layer = next(x for x in layers() if x.name == name)
+    program = layer.program()
+    found = compile_wafer(program, layer.mapping(program)).program
+    watch = Watch(found.analysis, found.machine, share * estimated_cycles(found))
+    with nullcontext() if share == 1 else pytest.raises(TooSlow) as slow:
+        compile_program(found.analysis, found.machine, files=False, seen=watch.see)
+    if slow is not None:
+        assert watch.limit < slow.value.cycles <= watch.limit / share
 
 
 def test_an_estimate_says_where_cycles_go() -> None:

@@ -14,7 +14,14 @@ from polyloom.ir.program import Program
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.reader import read_given
 from polyloom.wafer.placement.boxes import Movement
-from polyloom.wafer.placement.candidates import Candidate, Pricers, SearchOptions, Wanted, compare
+from polyloom.wafer.placement.candidates import (
+    Candidate,
+    Pricers,
+    SearchOptions,
+    Wanted,
+    _Search,
+    compare,
+)
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile
 from polyloom.wafer.placement.cost.estimate import LayoutEstimate
 from polyloom.wafer.placement.layouts import Layout
@@ -153,6 +160,46 @@ def test_ports_of_a_second_layout_are_varied_where_it_is_about_as_good(second: i
 
 
 TOO_HARD = Unsupported(error("placement-effort", "too hard"))
+TOO_SLOW = Unsupported(error("placement-slow", "too slow"))
+
+
+def test_what_is_too_slow_beside_one_layout_is_compiled_again_beside_a_slower_one() -> None:
+    """The second layout takes a tenth more than the first, and is better with one change.
+
+    That change is stopped at the limit; where it is one of the second layout's, that is higher.
+    """
+    limits: dict[str, list[float]] = {}
+
+    def price(program: Program, wanted: Sequence[Wanted]) -> list[Candidate]:
+        (one,) = wanted
+        limits.setdefault(one.text, []).append(one.limit)
+        cycles = 1000.0 + 100 * ("i//4" in one.text) + 40 * ("trigger" in one.text)
+        slow = cycles > one.limit
+        return [Candidate(one.text, min(cycles, one.limit + 1), TOO_SLOW if slow else None, one.placement)]
+
+    turned = [_places(2), (Place(_places(4)[0].y, _places(4)[0].x),)]
+    ranked = [Ranked(Layout(), where, LayoutEstimate(100 + k, (), 16)) for k, where in enumerate(turned)]
+    found = compare(PROBLEM, ranked, Pricers(1, price), SearchOptions())
+    first, second = ([x[-1] for t, x in limits.items() if ("i//4" in t) == late] for late in (False, True))
+    assert set(first[1:]) == {1000.0}
+    assert second[0] == pytest.approx(1150.0)
+    assert set(second[1:]) == {1100.0}
+    assert all(c.refusal is not None for c in found if "trigger" in c.text)
+    assert min(c.cycles for c in found if c.refusal is None) == 1000.0
+
+
+@pytest.mark.parametrize(("limit", "times"), [(900.0, 1), (1100.0, 2)])
+def test_what_was_too_slow_is_compiled_again_where_the_limit_is_higher(limit: float, times: int) -> None:
+    tried: list[float] = []
+
+    def price(program: Program, wanted: Sequence[Wanted]) -> list[Candidate]:
+        tried.extend(w.limit for w in wanted)
+        return [Candidate(w.text, 1000.0, TOO_SLOW if w.limit < 1000 else None) for w in wanted]
+
+    search = _Search(PROBLEM, Pricers(1, price), SearchOptions())
+    assert search.tried(PLAN, limit=800.0).refusal is not None
+    assert (search.tried(PLAN, limit=limit).refusal is None) == (times == 2)
+    assert len(tried) == times
 
 
 @pytest.mark.parametrize(

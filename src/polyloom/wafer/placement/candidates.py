@@ -36,7 +36,7 @@ from polyloom.wafer.placement.search import Ranked
 
 @dataclass(frozen=True)
 class Price:
-    """The estimated cycles of a mapping; with ``at_least`` that many or more, and it was not compiled further."""
+    """The estimated cycles of a mapping; with ``at_least`` that many or more."""
 
     cycles: float
     at_least: bool = False
@@ -174,10 +174,10 @@ class _Search:
     def tried(self, plan: Plan, effort: int = 1, limit: float = inf, *, again: bool = False) -> Candidate:
         """Return what comes of a plan; it is compiled where no other one has its text, or once more.
 
-        ``limit``: never above that of a call before, so that what was too slow is so still.
+        Once more, too, where it was too slow for a call before and may not be for this one.
         """
         text, _ = self._texts(plan)
-        if again:
+        if again or (text in self.seen and _may_be_fast_enough(self.seen[text], limit)):
             del self.seen[text]
         if text not in self.seen:
             wanted = self._wanted(plan, effort, limit)
@@ -209,10 +209,9 @@ def compare(
     for plan, candidate in sorted((p for p in plans if p[1].refusal is None), key=lambda p: p[1].cycles):
         best.setdefault(plan.directions, (plan, candidate))
     found_best = [*best.values()][: options.refined]
-    limit = _CLOSE * min((candidate.cycles for _, candidate in found_best), default=inf)
     for plan, candidate in found_best:
-        if candidate.cycles <= limit:
-            _refine(search, plan, candidate, limit)
+        if candidate.cycles <= _CLOSE * found_best[0][1].cycles:
+            _refine(search, plan, candidate)
     return tuple(search.seen.values())
 
 
@@ -361,11 +360,11 @@ def _legal_ports(search: _Search, plans: Sequence[Plan]) -> list[tuple[Plan, Can
 _CLOSE = 1.15
 """Of the best layout's cycles, those of another one whose ports are varied, too: they save at most that.
 
-What takes more is not looked at further.
+Layouts that take more are not looked at further.
 """
 
 
-def _refine(search: _Search, plan: Plan, candidate: Candidate, limit: float) -> None:
+def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
     """Change one thing at a time and go on from what is cheapest, until nothing is cheaper by much.
 
     What made a plan slower is not tried again on those that follow, nor is a port whose traffic alone takes
@@ -375,13 +374,14 @@ def _refine(search: _Search, plan: Plan, candidate: Candidate, limit: float) -> 
     while True:
         best: tuple[float, Plan | None] = (_WORTH * candidate.cycles, None)
         changes = dict(_worth_trying(search.problem, plan, candidate, lost))
-        for other in search.in_turn(changes, candidate.effort, limit):
+        for other in search.in_turn(changes, candidate.effort, candidate.cycles):
             if search.is_full():
                 return
-            tried = search.tried(other, candidate.effort, limit)
+            tried = search.tried(other, candidate.effort, candidate.cycles)
             if tried.cycles > candidate.cycles:
                 lost.add(changes[other])
-            best = min(best, (tried.cycles, other), key=lambda pair: pair[0])
+            if tried.refusal is None:
+                best = min(best, (tried.cycles, other), key=lambda pair: pair[0])
         if best[1] is None:
             return
         plan = best[1]
@@ -399,6 +399,11 @@ def _worth_trying(
 
 _WORTH = 0.99
 """Of a plan's cycles, those of another one from which the search goes on; the best seen is taken anyway."""
+
+
+def _may_be_fast_enough(candidate: Candidate, limit: float) -> bool:
+    """Tell whether a candidate was refused as too slow, but may take no more cycles than this limit."""
+    return candidate.refusal is not None and isfinite(candidate.cycles) and candidate.cycles <= limit
 
 
 def _was_too_hard(candidate: Candidate) -> bool:

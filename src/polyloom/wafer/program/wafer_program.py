@@ -68,7 +68,9 @@ def _ignore(role: RoleProgram) -> None:
     """Do nothing."""
 
 
-def survey(analysis: LayerAnalysis, machine: Machine, seen: Callable[[RoleProgram], None] = _ignore) -> Survey:
+def survey(
+    analysis: LayerAnalysis, machine: Machine, seen: Callable[[RoleProgram], None] = _ignore
+) -> Survey:
     """Make the programs of all roles and count what they take.
 
     ``seen`` is called with each program when it is made; what it raises ends the survey.

@@ -70,7 +70,7 @@ class Pricer:
     """Prices the code of one role on one of its PEs: ``environment`` has PE_X and PE_Y.
 
     ``offsets``: where the arrays begin, in bytes. A microthread is priced as finding its queue empty once.
-    ``pairs``: as if all that passes the fabric went two by two.
+    ``pairs``: as if all that passes the fabric went two by two where that saves cycles.
     """
 
     machine: Machine
@@ -212,7 +212,8 @@ class Pricer:
         if any(stride_limit(d.stride, t.size) < 2 for d, t in memory):
             return count
         row = min([count, *(d.row for d, _ in memory)])
-        return math.ceil(count / 2) + (row % 2) * math.ceil(count / max(row, 1)) / 2
+        paired = math.ceil(count / 2) + (row % 2) * math.ceil(count / max(row, 1)) / 2
+        return min(count, paired) if self.pairs else paired
 
     def _memory_cycles(
         self, node: Invoke, target: _Descriptor, sources: Sequence[OperandRef], known: Sequence[_Descriptor]

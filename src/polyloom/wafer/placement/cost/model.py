@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import islpy as isl
 
@@ -87,16 +88,34 @@ class TooSlow(Exception):  # never leaves the cost model's callers
         self.cycles = cycles
 
 
-def check_role(analysis: LayerAnalysis, machine: Machine, limit: float, role: RoleProgram) -> None:
-    """Raise TooSlow where one role of a layer alone takes more cycles than ``limit``.
+@dataclass
+class Watch:
+    """What the roles of a layer take at least, as their programs are made: no less than ``limit`` lets go on.
 
-    Whether elements travel in pairs is known when all roles are: here they do wherever that saves cycles.
+    ``alone``, ``together``: the most of a role so far, as in ``_Priced``. Whether elements travel in pairs is
+    known when all roles are: here they do wherever that saves cycles.
     """
-    if not math.isfinite(limit):
-        return
-    found = _role(analysis, machine, role, pairs=machine.wavelet_elements > 1)
-    if found.setup + found.own > limit:
-        raise TooSlow(found.setup + found.own)
+
+    analysis: LayerAnalysis
+    machine: Machine
+    limit: float
+    alone: float = 0.0
+    together: float = 0.0
+
+    def see(self, role: RoleProgram) -> None:
+        """Look at the next role. Raises TooSlow where the layer takes more cycles than the limit."""
+        if not math.isfinite(self.limit):
+            return
+        found = _role(self.analysis, self.machine, role, pairs=self.machine.wavelet_elements > 1)
+        self.alone = max(self.alone, found.setup + found.own)
+        self.together = max(self.together, found.together)
+        cycles = self.alone + self.together + self._waiting
+        if cycles > self.limit:
+            raise TooSlow(cycles)
+
+    @cached_property
+    def _waiting(self) -> float:
+        return sum(_least_waiting(self.analysis, self.machine))
 
 
 # One role.
@@ -207,6 +226,17 @@ def _waiting(program: WaferProgram) -> Iterator[float]:
                 yield _chain_latency(chain, machine)
         for move in result.moves:
             yield _move_latency(program, move, (grid.width if move.high.step[0] else grid.height) - 1)
+
+
+def _least_waiting(analysis: LayerAnalysis, machine: Machine) -> Iterator[float]:
+    """Yield what of ``_waiting`` is known before there are programs of roles."""
+    staged = {(r.tensor, r.side): r for r in analysis.reductions if len(r.chosen.groups) > 1}
+    for reduction in staged.values():
+        yield _levels_latency(reduction.chosen.groups, machine)
+    for result in analysis.graph.results:
+        for chain in result.chains:
+            if chain.turns is None and (chain.tensor, chain.side.value) not in staged:
+                yield _chain_latency(chain, machine)
 
 
 def _move_latency(program: WaferProgram, move: Move, stages: int) -> float:
