@@ -55,7 +55,7 @@ class ComputeTask:
     placed: isl.Set
     instances: isl.Set
 
-    @cached_property
+    @property
     def known(self) -> isl.Set:
         """Return the constraints on PE coordinates and index values at which there are instances (15)."""
         return self.instances.params()
