@@ -73,8 +73,8 @@ class Declared:
 class Access:
     """A load or store; ``path`` leads from the whole function to the statement.
 
-    ``statement``: of the program, of which a store carries out an instance. ``is_copy``: what is stored is
-    in a constant array, too.
+    ``statement``: of the program, of which a store carries out an instance. ``copied``: the array that has
+    what is stored, too.
     """
 
     declared: Declared
@@ -84,7 +84,7 @@ class Access:
     path: tuple[Step, ...]
     subscripts: tuple[IntExpression | None, ...]
     statement: str | None = None
-    is_copy: bool = False
+    copied: Declared | None = None
 
     @property
     def around(self) -> tuple[Around, ...]:
@@ -279,7 +279,7 @@ class _Walker:
                 path=place.path,
                 subscripts=tuple(subscripts),
                 statement=store.instance.statement if store and store.instance else None,
-                is_copy=store is not None and _is_copy(store, place),
+                copied=_copied(store, place),
             )
         )
 
@@ -342,12 +342,11 @@ def _unshaped(
     return found
 
 
-def _is_copy(store: Store, place: _Place) -> bool:
-    """Return whether a store puts an element of a constant array somewhere else."""
-    if not isinstance(store.value.expression, Read):
-        return False
-    source = place.arrays.get(store.value.loads[store.value.expression.position].array)
-    return source is not None and isinstance(source.array, Parameter) and source.array.constant
+def _copied(store: Store | None, place: _Place) -> Declared | None:
+    """Return the array of which a store puts an element somewhere else."""
+    if store is None or not isinstance(store.value.expression, Read):
+        return None
+    return place.arrays.get(store.value.loads[store.value.expression.position].array)
 
 
 def _loads(expression: Expression, value: Compute, place: _Place) -> Iterator[tuple[Load, _Place]]:

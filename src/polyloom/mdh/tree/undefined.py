@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from polyloom.mdh.tree.accesses import OPERATIONS, Access, Around, Found
-from polyloom.mdh.tree.nodes import Array, Kind, Space
+from polyloom.mdh.tree.nodes import Array, Kind, Parameter, Space
 from polyloom.mdh.tree.races import by_array, common_steps
 from polyloom.polyhedra.loops.accesses import Apart, Elements, NotKnown, Pair, alone, question
 
@@ -29,16 +29,27 @@ def undefined(found: Found, terms: Collection[str], *, shared: bool) -> None:
             for load in loads:
                 _check(load, stores, found, earlier=True)
             for store in stores:
-                if store.statement in terms or (shared and _is_shared(store)):
+                if store.statement in terms or (shared and _is_shared(store, found)):
                     _check(store, loads, found, earlier=False)
 
 
-def _is_shared(store: Access) -> bool:
-    """Return whether a store is to an array of all groups, or of all items of one and no copy."""
+def _is_shared(store: Access, found: Found) -> bool:
+    """Return whether a store is to an array of all groups, or of all items of one and no copy.
+
+    Copies have what nobody loads where rows are read with a step. Some wait in registers in between.
+    """
     inside = {step.around.loop.kind for step in store.path[store.declared.depth :] if step.around is not None}
     array = store.declared.array
     of_items = isinstance(array, Array) and array.space is Space.GROUP and Kind.ITEM in inside
-    return Kind.GROUP in inside or (of_items and not store.is_copy)
+    before = [a for a in found.accesses if a.is_store and a.declared is store.copied]
+    is_copy = _is_copy(store) or (bool(before) and all(map(_is_copy, before)))
+    return Kind.GROUP in inside or (of_items and not is_copy)
+
+
+def _is_copy(store: Access) -> bool:
+    """Return whether what is stored is in a constant array, too."""
+    source = store.copied.array if store.copied is not None else None
+    return isinstance(source, Parameter) and source.constant
 
 
 _QUESTIONS = {
