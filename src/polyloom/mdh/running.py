@@ -112,11 +112,15 @@ class RunResult:
                 "name": name,
                 "launches": counts[name],
                 "seconds": float(seconds[name]),
-                "schedule": self.schedules.get(name, "plain"),
+                "schedule": self._schedule(name),
             }
             for name in counts
         ]
         return sorted(found, key=lambda kernel: -kernel["seconds"])
+
+    def _schedule(self, name: str) -> str:
+        """Return what ``schedule`` says of a node; of several that are one loop, of one that has a choice."""
+        return next((self.schedules[node] for node in name.split(", ") if node in self.schedules), "plain")
 
 
 def run_program(

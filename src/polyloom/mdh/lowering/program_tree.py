@@ -41,6 +41,7 @@ from polyloom.ir.host import (
 )
 from polyloom.ir.naming import Names
 from polyloom.ir.rebuild import Leaf, with_leaves
+from polyloom.mdh.lowering.nests.carried_maps import are_alike, can_carry, is_term, may_carry
 from polyloom.mdh.lowering.sequential_nest import plain_nest, term_names
 from polyloom.mdh.tree.nodes import (
     Array,
@@ -60,7 +61,7 @@ from polyloom.mdh.tree.nodes import (
     Subscript,
     counted,
 )
-from polyloom.mdh.tree.rewrite import loads_of, rewritten, walk
+from polyloom.mdh.tree.rewrite import loads_of, rewritten, substituted_in, walk
 from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
@@ -106,7 +107,7 @@ def program_tree(
         name=program.name,
         parameters=tuple(_parameter(b, b.name in written) for b in program.buffers),
         integers=tuple(p.name for p in program.parameters),
-        body=_Lowering(program, lower_hom, marked=marked).code(program.body),
+        body=_Lowering(program, lower_hom, reshaped, marked=marked).code(program.body),
         context=program.context,
         contracted=not program.strict,
         reshaped=tuple(reshaped),
@@ -157,8 +158,15 @@ Host = tuple[str, ...]
 class _Lowering:
     """Gives names to arrays and instances of the whole function while it is made."""
 
-    def __init__(self, program: HostProgram, lower_hom: LowerHom, *, marked: bool = False) -> None:
-        self.program, self.marked = program, marked
+    def __init__(
+        self,
+        program: HostProgram,
+        lower_hom: LowerHom,
+        reshaped: Sequence[Reshaped] = (),
+        *,
+        marked: bool = False,
+    ) -> None:
+        self.program, self.reshaped, self.marked = program, reshaped, marked
         self.numbers = count()
         self.is_shared = False
         self.lower_hom = lower_hom
@@ -167,7 +175,13 @@ class _Lowering:
         self.places = count()
 
     def code(self, nodes: tuple[HostNode, ...], host: Host = ()) -> Code:
-        return tuple(statement for node in nodes for statement in self._node(node, host))
+        found: Code = ()
+        while nodes:
+            first, *others = nodes
+            both = self._carried(first, others[0], host) if others else None
+            found += self._node(first, host) if both is None else both
+            nodes = nodes[1:] if both is None else nodes[2:]
+        return found
 
     def _node(self, node: HostNode, host: Host) -> Code:
         match node:
@@ -213,9 +227,41 @@ class _Lowering:
             return self._nest(plain_nest(hom), host, names)
         return rewritten(code, lambda statement: (_placed(statement, host, names),))
 
+    def _carried(self, a: HostNode, b: HostNode, host: Host) -> Code | None:
+        """Return the code of a reduction and of the map beside it, at each point; None: they stay apart."""
+        if not isinstance(a, MdHom) or not isinstance(b, MdHom):
+            return None
+        is_before = may_carry(a, b)
+        if not is_before and not may_carry(b, a):
+            return None
+        carried, reduction = (a, b) if is_before else (b, a)
+        alone, code = self.lower_hom(carried), self.lower_hom(reduction)
+        if alone is None or code is None or not are_alike(alone, code):
+            return None
+        points, terms = plain_nest(carried), term_names(reduction)
+        if points.private or not can_carry(code, terms, carried.outputs[0], self.reshaped):
+            return None
+        names = {node.name: self.statements.at(node) for node in (a, b)}
+        body = self._nest_code(points, host, names[carried.name]).body()
+
+        def change(statement: Statement) -> Code:
+            placed = _placed(statement, host, names[reduction.name])
+            at = terms[0 if is_before else -1]
+            if not isinstance(statement, Store) or not is_term(statement, (at,)):
+                return (placed,)
+            assert statement.instance is not None
+            point = dict(zip(points.iterators, statement.instance.arguments, strict=True))
+            here = tuple(substituted_in(s, point) for s in body)
+            return (*here, placed) if is_before else (placed, *here)
+
+        return self._with_mark(f"{a.name}, {b.name}", rewritten(code, change))
+
     def _nest(self, node: Nest, host: Host, names: Mapping[str, str]) -> Code:
+        return self._nest_code(node, host, names).code()
+
+    def _nest_code(self, node: Nest, host: Host, names: Mapping[str, str]) -> _NestCode:
         place = next(self.places)
-        return _NestCode(arrays=self.arrays, node=node, place=place, host=host, names=names).code()
+        return _NestCode(arrays=self.arrays, node=node, place=place, host=host, names=names)
 
 
 class Statements:
@@ -279,7 +325,11 @@ class _NestCode:
     def code(self) -> Code:
         """Return parallel loops over the extents, with private arrays and the body inside."""
         private = tuple(map(self._private, self.node.private))
-        return _in_parallel(self.node.iterators, self.node.extents, (*private, *self._tree(self.node.body)))
+        return _in_parallel(self.node.iterators, self.node.extents, (*private, *self.body()))
+
+    def body(self) -> Code:
+        """Return the code of one point."""
+        return self._tree(self.node.body)
 
     def _private(self, buffer: Buffer) -> Array:
         return Array(name=self.array(buffer.name), type=buffer.type, shape=buffer.shape, space=_space(buffer))
