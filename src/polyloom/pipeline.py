@@ -63,7 +63,7 @@ def analyse_layer(
         program,
         mapping,
         lambda changed: _analysed(program, changed, options, reduction),
-        lambda changed: _cycles(changed).cycles,
+        lambda changed: _cycles(changed, inf).cycles,
     )
     return replace(analysis, drivers=compared)
 
@@ -135,7 +135,7 @@ def _price(analysis: LayerAnalysis, limit: float) -> float:
 
 
 @lru_cache(maxsize=4)
-def _cycles(analysis: LayerAnalysis, limit: float = inf) -> Price:
+def _cycles(analysis: LayerAnalysis, limit: float) -> Price:
     """Return the estimated cycles; callers ask again for what ``_analysed`` has compared.
 
     A layer is not compiled further once its roles so far take more than ``limit``.
