@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import count
 from math import prod
 from typing import Any
@@ -175,15 +176,21 @@ class _Lowering:
         self.places = count()
 
     def code(self, nodes: tuple[HostNode, ...], host: Host = ()) -> Code:
-        found: Code = ()
-        while nodes:
-            first, *others = nodes
-            both = self._carried(first, others[0], host) if others else None
-            found += self._node(first, host) if both is None else both
-            nodes = nodes[1:] if both is None else nodes[2:]
-        return found
+        @cache
+        def lowered(k: int) -> Code | None:
+            hom = nodes[k]
+            return self.lower_hom(hom) if isinstance(hom, MdHom) else None
 
-    def _node(self, node: HostNode, host: Host) -> Code:
+        found: list[Statement] = []
+        k = 0
+        while k < len(nodes):
+            both = self._carried(nodes, k, lowered, host)
+            found += self._node(nodes[k], host, lowered(k)) if both is None else both
+            k += 1 if both is None else 2
+        return tuple(found)
+
+    def _node(self, node: HostNode, host: Host, lowered: Code | None = None) -> Code:
+        """Return the code of a node; ``lowered``: that of an md_hom under its schedule, if it has one."""
         match node:
             case Loop(parallel=True) if not self.is_shared:
                 return self._shared(node, host)
@@ -193,7 +200,7 @@ class _Lowering:
             case Branch(condition=condition, body=body, otherwise=otherwise):
                 return (If(condition, self.code(body, host), self.code(otherwise, host)),)
             case MdHom(name=name):
-                return self._with_mark(name, self._md_hom(node, host))
+                return self._with_mark(name, self._md_hom(node, lowered, host))
             case Nest(name=name):
                 return self._with_mark(name, self._nest(node, host, self.statements.at(node)))
             case Copy(source=source, target=target):
@@ -221,21 +228,28 @@ class _Lowering:
         store = Store(target, here, Compute(Read(0, buffer.type), (Load(source, here),)))
         return _in_parallel(names, buffer.shape, (store,))
 
-    def _md_hom(self, hom: MdHom, host: Host) -> Code:
-        code, names = self.lower_hom(hom), self.statements.at(hom)
+    def _md_hom(self, hom: MdHom, code: Code | None, host: Host) -> Code:
+        names = self.statements.at(hom)
         if code is None:
             return self._nest(plain_nest(hom), host, names)
         return rewritten(code, lambda statement: (_placed(statement, host, names),))
 
-    def _carried(self, a: HostNode, b: HostNode, host: Host) -> Code | None:
-        """Return the code of a reduction and of the map beside it, at each point; None: they stay apart."""
+    def _carried(
+        self, nodes: Sequence[HostNode], k: int, lowered: Callable[[int], Code | None], host: Host
+    ) -> Code | None:
+        """Return the code of a reduction and of the map beside it, at each point; None: they stay apart.
+
+        They are at ``k`` and behind it; ``lowered``: the code of the md_hom at a place.
+        """
+        a, b = nodes[k], nodes[k + 1] if k + 1 < len(nodes) else None
         if not isinstance(a, MdHom) or not isinstance(b, MdHom):
             return None
         is_before = may_carry(a, b)
         if not is_before and not may_carry(b, a):
             return None
         carried, reduction = (a, b) if is_before else (b, a)
-        alone, code = self.lower_hom(carried), self.lower_hom(reduction)
+        first, second = lowered(k), lowered(k + 1)
+        alone, code = (first, second) if is_before else (second, first)
         if alone is None or code is None or not are_alike(alone, code):
             return None
         points, terms = plain_nest(carried), term_names(reduction)

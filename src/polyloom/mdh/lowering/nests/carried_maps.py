@@ -17,17 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from polyloom.ir.host import HostNode, MdHom, Order, View
+from polyloom.ir.host import MdHom, Order, View
 from polyloom.ir.transform.fuse_maps import combined_dimensions
 from polyloom.ir.transform.joining.elements import are_apart
 from polyloom.mdh.tree.nodes import Code, For, Kind, Reshaped, Statement, Store
 from polyloom.mdh.tree.rewrite import arrays_used, blocks, loads_of, walk
 
 
-def may_carry(a: HostNode, b: HostNode) -> bool:
+def may_carry(a: MdHom, b: MdHom) -> bool:
     """Return whether a map ``a`` that shares data may run at the points of a reduction beside it."""
-    if not isinstance(a, MdHom) or not isinstance(b, MdHom):
-        return False
     if not _is_plain_map(a) or not _is_plain_reduction(b) or a.extents != b.extents:
         return False
     sizes = {term.type.size for term in (*a.terms, *b.terms)}
