@@ -82,14 +82,14 @@ def survey(
         border = adapter_roles(analysis, routing.adapters)
     with naming("an order without deadlock"):
         policy = choose_policy(analysis, found, border)
-    made = chain(
+    made: list[RoleProgram] = []
+    for role in chain(
         (_role_program(analysis, machine, here, policy) for here in found),
         (_border_program(analysis, machine, here) for here in border),
-    )
-    roles: tuple[RoleProgram, ...] = ()
-    for role in made:
+    ):
         seen(role)
-        roles = (*roles, role)
+        made.append(role)
+    roles = tuple(made)
     paired = Paired(roles, {})
     if analysis.options.has(Extension.PAIRED_WAVELETS) and machine.wavelet_elements > 1:
         paired = pair_wavelets(roles, routing, machine)

@@ -214,16 +214,12 @@ def _first_port(ports: isl.Map) -> isl.Map:
 
 
 def _waiting(program: WaferProgram) -> Iterator[float]:
-    machine, grid = program.machine, program.analysis.border.given.grid
-    staged = {(r.tensor, r.side): r for r in program.analysis.reductions if len(r.chosen.groups) > 1}
-    for reduction in staged.values():
-        yield _levels_latency(reduction.chosen.groups, machine)
+    grid = program.analysis.border.given.grid
+    yield from _least_waiting(program.analysis, program.machine)
     for result in program.analysis.graph.results:
         for chain in result.chains:
             if chain.turns is not None:
                 yield turns_cycles(program, chain)
-            elif (chain.tensor, chain.side.value) not in staged:
-                yield _chain_latency(chain, machine)
         for move in result.moves:
             yield _move_latency(program, move, (grid.width if move.high.step[0] else grid.height) - 1)
 
