@@ -41,9 +41,12 @@ def _is_shared(store: Access, found: Found) -> bool:
     inside = {step.around.loop.kind for step in store.path[store.declared.depth :] if step.around is not None}
     array = store.declared.array
     of_items = isinstance(array, Array) and array.space is Space.GROUP and Kind.ITEM in inside
+    return Kind.GROUP in inside or (of_items and not _is_copy_in_the_end(store, found))
+
+
+def _is_copy_in_the_end(store: Access, found: Found) -> bool:
     before = [a for a in found.accesses if a.is_store and a.declared is store.copied]
-    is_copy = _is_copy(store) or (bool(before) and all(map(_is_copy, before)))
-    return Kind.GROUP in inside or (of_items and not is_copy)
+    return _is_copy(store) or (bool(before) and all(map(_is_copy, before)))
 
 
 def _is_copy(store: Access) -> bool:
