@@ -96,11 +96,11 @@ class Verbs(click.Group):
 
         ``help run`` is ``run --help``.
         """
-        if args[0] == "help":
-            args = [*args[1:2], "--help"]
-        if args[0] == "--help":
+        if args == ["help"]:
             click.echo(ctx.get_help())
             ctx.exit()
+        if args[0] == "help":
+            args = [args[1], "--help"]
         if meant := near(args[0], VERBS):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
         return super().resolve_command(ctx, args)
