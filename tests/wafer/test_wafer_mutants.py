@@ -128,7 +128,7 @@ def strides_of_the_smaller_array(patch: pytest.MonkeyPatch) -> None:
 
 
 def hull_offset_off_by_one(patch: pytest.MonkeyPatch) -> None:
-    original = SimdAnalysis.start.fget
+    original = SimdAnalysis.start.func
 
     def mutated(analysis: SimdAnalysis) -> isl.Set:
         point = original(analysis)
