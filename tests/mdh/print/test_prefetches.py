@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from polyloom.mdh.tree.nodes import (
     Totals,
     counted,
 )
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
 I32 = ElementType.INT32
 ROW, K, L = map(Name, "ikl")
@@ -99,3 +100,14 @@ def test_results_are_the_same() -> None:
     rng = np.random.default_rng(5)
     shapes = {"A": (6, 32), "x": (32, 8), "y": (6, 8)}
     assert_same(rows(32), {n: rng.integers(-9, 9, shape).astype(np.int32) for n, shape in shapes.items()})
+
+
+def test_a_loop_over_the_rest_asks_for_nothing_again() -> None:
+    function = rows(60)
+    (group,) = function.body
+    assert isinstance(group, For)
+    at = next(k for k, s in enumerate(group.body) if isinstance(s, For) and s.iterator == "k")
+    loop = group.body[at]
+    parts = (replace(loop, condition=Operation("<", (K, Number(30)))), replace(loop, start=Number(30)))
+    both = replace(group, body=(*group.body[:at], *parts, *group.body[at + 1 :]))
+    assert hints(replace(function, body=(both,))) == hints(function)

@@ -45,9 +45,11 @@ def block_lines(code: Code, scope: Scope, kept: Mapping[int, Kept] | None = None
     """Yield the lines of a block, not indented. ``kept``: what its statements find in registers, if known."""
     taken, kept = 0, kept_vectors(code, scope) if kept is None else kept
     parts = interleaved_loads(code, scope, kept)
-    said = 0
+    said, asked = 0, list[str]()
     for k, statement in enumerate(code):
-        yield from prefetches(code[:k], statement, code[k + 1 :], scope)
+        wanted = prefetches(code[:k], statement, code[k + 1 :], scope, asked)
+        yield from (f"__builtin_prefetch(&{place}, 1);" for place in wanted)
+        asked += wanted
         if k < said:
             pass
         elif k in kept:

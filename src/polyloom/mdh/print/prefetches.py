@@ -5,12 +5,14 @@
     C[r][c] = C[r][c] + total                          for k from 0 to 128: ...
 
 A register tile's rows lie apart: the processor does not foresee the next tile's, and nothing else can be done
-while they come. It is a hint, so it means nothing: what there is to prove is the same without it.
+while they come. They are asked for once, also where several loops follow each other: that over the rest of a
+loop in steps, or one for each total. It is a hint, so it means nothing: what there is to prove is
+the same without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from polyloom.mdh.print.c_scope import Scope
 from polyloom.mdh.tree.nodes import ZERO, Array, Code, Compute, For, Kind, Space, Statement, Store
@@ -25,18 +27,22 @@ MOST_LINES = 32
 """More of them push each other out, and what the loop needs."""
 
 
-def prefetches(before: Sequence[Statement], loop: Statement, after: Code, scope: Scope) -> Iterator[str]:
-    """Yield the hints in front of a loop of a block; none unless totals in registers are stored behind it."""
+def prefetches(
+    before: Sequence[Statement], loop: Statement, after: Code, scope: Scope, asked: Collection[str]
+) -> list[str]:
+    """Return what is to be asked for in front of a loop of a block, and was not ``asked`` for before.
+
+    Nothing unless totals in registers are stored behind it.
+    """
     if not scope.dialect.has_prefetches or not isinstance(loop, For) or not _is_long(loop):
-        return
+        return []
     if not any(isinstance(s, Array) and s.space is Space.REGISTER and s.totals is not None for s in before):
-        return
+        return []
     later = frozenset(declared_in(after))
     stores = [s for s in _stored(after) if _is_in_memory(s, scope) and not _is_data(s)]
     known = [s for s in stores if not later & {n for i in integers_of(s) for n in names_in(i)}]
     places = dict.fromkeys(scope.place(s.array, s.subscripts) for s in known)
-    if len(places) <= MOST_LINES:
-        yield from (f"__builtin_prefetch(&{place}, 1);" for place in places)
+    return [place for place in places if place not in asked] if len(places) <= MOST_LINES else []
 
 
 def _is_long(loop: For) -> bool:
