@@ -62,7 +62,7 @@ FLOORS = {
         ("syntax",),
     ),
     "api": (
-        ("network", "simulation", "tuning"),
+        ("layers", "network", "simulation", "tuning"),
         ("evaluation", "opencl", "wafer"),
         ("mapping",),
         ("loops", "reading"),

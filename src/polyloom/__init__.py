@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from polyloom.api.evaluation import evaluate, random_inputs, trace_tensors
+    from polyloom.api.layers import LayersExplanation, explain_layers
     from polyloom.api.loops import LoopExplanation
     from polyloom.api.mapping import choose_mapping, read_mapping
     from polyloom.api.opencl import compile, devices, drop_in, run
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "polyloom.api.evaluation": "evaluate random_inputs trace_tensors",
+    "polyloom.api.layers": "LayersExplanation explain_layers",
     "polyloom.api.loops": "LoopExplanation",
     "polyloom.api.mapping": "choose_mapping read_mapping",
     "polyloom.api.opencl": "compile devices drop_in run",
@@ -60,6 +62,7 @@ __all__ = [
     "Explanation",
     "Function",
     "Jitted",
+    "LayersExplanation",
     "LoopExplanation",
     "PolyloomError",
     "RunResult",
@@ -71,6 +74,7 @@ __all__ = [
     "drop_in",
     "evaluate",
     "explain",
+    "explain_layers",
     "from_tensorflow",
     "from_torch",
     "jit",

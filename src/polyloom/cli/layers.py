@@ -1,4 +1,4 @@
-"""``polyloom simulate --per-layer``: each layer of a program by itself, and a table of all."""
+"""Each layer of a program by itself: ``simulate --per-layer``, ``explain`` of a model."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polyloom.cli.loading import load_whole
-from polyloom.cli.messages import print_document
+from polyloom.cli.messages import print_document, print_remarks
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.files import is_folder, read_arrays, write_text
 
 if TYPE_CHECKING:
     from polyloom.ir.conversion.split_layers import Layer
+    from polyloom.sources import Loaded
 
 
 def run_layers(
@@ -59,6 +60,36 @@ def run_layers(
     else:
         print_layers(run)
     fault = run.fault()
+    if fault is not None:
+        raise fault
+
+
+def explain_layers_of(
+    loaded: Loaded, folder: Path | None, common: dict[str, Any], crew: Mapping[str, Any], *, as_json: bool
+) -> None:
+    """Explain the layers of a model and print them.
+
+    ``folder``, ``crew``: as of ``run_layers``; ``common``: the options of ``explain``. Raises what the layers
+    were refused for, when all of them have been printed.
+    """
+    from polyloom.api.layers import explain_layers
+    from polyloom.ir.conversion.split_layers import layers_of
+    from polyloom.report.progress import layer_status
+    from polyloom.report.terminal import console
+    from polyloom.workers.local import crew_of
+
+    layers = layers_of(loaded.program)
+    maps = {} if folder is None else _maps(folder, layers)
+    with crew_of(**crew) as workers, layer_status(len(layers)) as progress:
+        found = explain_layers(loaded.program, maps, progress=progress, crew=workers, **common)
+    chosen = [(each.layer.program.name, each.choice.text) for each in found.layers if each.choice is not None]
+    write_maps(click.get_current_context().params.get("write_map"), chosen)
+    if as_json:
+        print_document(found.json())
+    else:
+        found.print(console())
+    print_remarks(found.remarks, quiet=as_json)
+    fault = found.fault()
     if fault is not None:
         raise fault
 

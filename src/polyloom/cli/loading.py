@@ -56,21 +56,11 @@ def load_placed(
 ) -> tuple[Loaded, Choice]:
     """Read a source and its map; what the map leaves open is chosen, and printed unless ``quiet``."""
     loaded = load_whole(source, options, quiet=quiet, inputs=inputs)
-    return loaded, _chosen(loaded.program, map_file, quiet=quiet)
+    return loaded, chosen_for(loaded.program, map_file, quiet=quiet)
 
 
-def load_chosen(
-    source: Path, options: Mapping[str, Any], map_file: Path | None, *, quiet: bool
-) -> tuple[Program, Choice]:
-    """Do the same, and return what was chosen, among what. ``--write-map`` writes it to a file.
-
-    The machine, its memory and the size are those of the command line.
-    """
-    program = load(source, options, quiet=quiet)
-    return program, _chosen(program, map_file, quiet=quiet)
-
-
-def _chosen(program: Program, map_file: Path | None, *, quiet: bool) -> Choice:
+def chosen_for(program: Program, map_file: Path | None, *, quiet: bool) -> Choice:
+    """Choose what a map leaves open, write it where the command line says so, print it unless ``quiet``."""
     from polyloom.api.mapping import choose_mapping
     from polyloom.api.reading import MACHINE
     from polyloom.workers.local import crew_of

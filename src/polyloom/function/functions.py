@@ -40,6 +40,7 @@ from polyloom.sources import Given, Loaded, LoadedHost, Reading, tensors_of
 from polyloom.workers.local import crew_of
 
 if TYPE_CHECKING:
+    from polyloom.api.layers import LayersExplanation
     from polyloom.api.loops import LoopExplanation
     from polyloom.api.processor import NativeExplanation
     from polyloom.api.wafer import Explanation
@@ -317,14 +318,15 @@ class Function(Repeating):
         size: tuple[int, int] | None = None,
         native: Mapping[str, Any] | None = None,
         **options: Any,
-    ) -> Explanation | LoopExplanation | NativeExplanation:
+    ) -> Explanation | LayersExplanation | LoopExplanation | NativeExplanation:
         """Say what becomes of it and why; print the result, or ask for its ``json()``.
 
         ``native``: parameters, ``{}`` where there are none: how it runs as C on the processor.
-        Of C without a map or a size: what each loop is. Else every stage of the wafer back end, where ``map``
-        (chosen where there is none) places it on ``size`` columns and rows; ``options``: as of
-        ``polyloom.explain``.
+        Of C without a map or a size: what each loop is; of a model: each of its layers under a map of its
+        own. Else every stage of the wafer back end, where ``map`` (chosen where there is none) places it on
+        ``size`` columns and rows; ``options``: as of ``polyloom.explain``.
         """
+        from polyloom.api.layers import explain_layers
         from polyloom.api.loops import explain_loops
         from polyloom.api.processor import explain_native
         from polyloom.api.wafer import explain
@@ -333,6 +335,8 @@ class Function(Repeating):
             return explain_native(self._whole, native)
         if isinstance(self.loaded, LoadedHost) and map is None and size is None:
             return explain_loops(self._source, self._reading)
+        if self.model is not None and map is None and size is None:
+            return explain_layers(self.program, **options)
         choice = self.place(map, size=size, **_of_place(options))
         return explain(self.program, choice.mapping, **options)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polyloom.cli.loading import load_chosen, reading_of
+from polyloom.cli.layers import explain_layers_of
+from polyloom.cli.loading import chosen_for, load_whole, reading_of
 from polyloom.cli.messages import print_document, print_remarks
 from polyloom.cli.options import (
     c_options,
@@ -32,6 +33,7 @@ from polyloom.report.progress import status_line
 from polyloom.sources import is_loops
 
 if TYPE_CHECKING:
+    from polyloom.ir.program import Program
     from polyloom.mdh.device.devices import DeviceModel
 
 
@@ -75,12 +77,19 @@ def command(
 ) -> None:
     """Print every stage that SOURCE goes through under MAP, with its sets in the paper's notation.
 
-    The numbers at the right are the equations of `dtg_codegen` (Verdoolaege et al., IMPACT 2020). Without
-    MAP and --size, a C source is printed with what each of its loops is: parallel, a reduction or serial, and
-    why; with `--param`, also where each loop is in the schedule for these sizes, and what is not tiled or
-    fused and why. With `--device native`, the schedule of each md_hom and the program's loops on the
-    processor. A layout in CSL is printed as what it puts on the wafer: programs and their PEs, tasks and what
-    starts them, queues, memory, routes, exports.
+    The numbers at the right are the equations of `dtg_codegen` (Verdoolaege et al., IMPACT 2020).
+
+    Without MAP and --size, each layer of a model is explained by itself, under a map that is chosen for it
+    (--map DIR: under NAME.map, where DIR has it; --size: the whole model as one layer).
+
+    Without MAP and --size, a C source is printed with what each of its loops is: parallel, a reduction or
+    serial, and why; with `--param`, also where each loop is in the schedule for these sizes, and what is not
+    tiled or fused and why.
+
+    With `--device native`, the schedule of each md_hom and the program's loops on the processor.
+
+    A layout in CSL is printed as what it puts on the wafer: programs and their PEs, tasks and what starts
+    them, queues, memory, routes, exports.
     """
     if source.suffix == ".csl":
         _explain_csl(source, arch, (params, colors), import_paths, as_json=as_json)
@@ -94,12 +103,25 @@ def command(
         where = options["parameters"] or None, threads, database
         _explain_loops(source, options, where, tree=schedule_tree, as_json=as_json)
         return
+    loaded = load_whole(source, options, quiet=as_json)
+    common = {"simd": simd, "machine": machine, "simd_without": simd_without, "reduction": reduction}
+    is_folder = map_file is not None and map_file.is_dir()
+    if is_folder or (loaded.model is not None and map_file is None and options["size"] is None):
+        crew = {"jobs": jobs, "cluster": cluster}
+        explain_layers_of(loaded, map_file, common, crew, as_json=as_json)
+    else:
+        _explain_layer(loaded.program, map_file, common, source.name, as_json=as_json)
+
+
+def _explain_layer(
+    program: Program, map_file: Path | None, common: dict[str, Any], name: str, *, as_json: bool
+) -> None:
+    """Explain a program as one layer. ``common``: options of ``explain``; ``name``: of the source."""
     from polyloom.api.wafer import explain
 
-    program, choice = load_chosen(source, options, map_file, quiet=as_json)
-    mapping = choice.mapping
-    with status_line(f"compiling {source.name}"):
-        found = explain(program, mapping, simd, machine, simd_without=simd_without, reduction=reduction)
+    choice = chosen_for(program, map_file, quiet=as_json)
+    with status_line(f"compiling {name}"):
+        found = explain(program, choice.mapping, **common)
     if as_json:
         chosen = {"choice": choice.json()} if choice.candidates else {}
         print_document({**chosen, **found.json()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -11,9 +12,12 @@ from polyloom.report.terminal import console
 from polyloom.wafer.placement.choose import SHOWN, Choice
 
 
-def print_choice(choice: Choice) -> None:
-    """Print the chosen map, and of the best placements the best mapping with its estimated cycles."""
-    out = console()
+def print_choice(choice: Choice, out: Console | None = None) -> None:
+    """Print the chosen map, and of the best placements the best mapping with its estimated cycles.
+
+    ``out``: None is stdout.
+    """
+    out = out or console()
     out.print(Text("Map, as far as it was chosen", style="bold"))
     out.print(Text(choice.text.rstrip()))
     for note in choice.notes:

@@ -6,8 +6,9 @@ Not in the papers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, starmap
 from typing import Any
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
@@ -114,20 +115,11 @@ class ModelRun:
 
     def fault(self) -> PolyloomError | None:
         """Return what was refused, with its layer, and what was computed wrong; None where all went well."""
-        refusals, wrong = tuple(self._refusals()), tuple(self._mismatches())
-        if not refusals and not wrong:
-            return None
-        kinds = {type(run.refusal) for run in self.layers if run.refusal is not None}
-        only_unsupported = not wrong and kinds == {Unsupported}
-        return Unsupported(*refusals) if only_unsupported else PolyloomError(*refusals, *wrong)
-
-    def _refusals(self) -> Iterator[Diagnostic]:
-        for run in self.layers:
-            for fault in () if run.refusal is None else run.refusal.diagnostics:
-                notes = [f"in the layer `{run.layer.name}`", *fault.notes]
-                yield error(
-                    fault.code, fault.message, fault.span, label=fault.label, notes=notes, helps=fault.helps
-                )
+        refused = fault_of([(run.layer.name, run.refusal) for run in self.layers if run.refusal is not None])
+        wrong = tuple(self._mismatches())
+        if not wrong:
+            return refused
+        return PolyloomError(*(() if refused is None else refused.diagnostics), *wrong)
 
     def _mismatches(self) -> Iterator[Diagnostic]:
         for run in self.layers:
@@ -135,6 +127,24 @@ class ModelRun:
             if check is not None and not check.passed:
                 message = f"the simulation of the layer `{run.layer.name}` and the evaluator do not agree"
                 yield error("check-mismatch", message, notes=check.mismatches)
+
+
+def fault_of(refusals: Sequence[tuple[str, PolyloomError]]) -> PolyloomError | None:
+    """Return what layers, named, were refused for, as one fault; None where there is nothing.
+
+    It is ``Unsupported`` where all of them are.
+    """
+    found = tuple(chain.from_iterable(starmap(_in_layer, refusals)))
+    if not found:
+        return None
+    kinds = {type(refusal) for _, refusal in refusals}
+    return Unsupported(*found) if kinds == {Unsupported} else PolyloomError(*found)
+
+
+def _in_layer(name: str, refusal: PolyloomError) -> Iterator[Diagnostic]:
+    for fault in refusal.diagnostics:
+        notes = [f"in the layer `{name}`", *fault.notes]
+        yield error(fault.code, fault.message, fault.span, label=fault.label, notes=notes, helps=fault.helps)
 
 
 def _shape(analysis: SimdAnalysis) -> TaskShape:
