@@ -182,10 +182,10 @@ class Function(Repeating):
 
     def _results(self, used: Taken) -> dict[str, Any]:
         """Run once; return what a call gives, by name. Calls like it are short where all is of NumPy."""
-        ends, again = self._ends, self._again
+        ends = self._ends
         order = self.compiled.order if ends is None else tuple(ends.results)
-        found = NotImplemented if again is None else again(**used.arrays)
-        if found is not NotImplemented:
+        found = self._as_before((), used.arrays)
+        if found is not None:
             return dict(zip(order, found, strict=True))
         begin = time.perf_counter()
         given = self._inner(used.arrays, ends)
@@ -193,7 +193,7 @@ class Function(Repeating):
             left, done = self.compiled.results(**given), None
         else:
             left, done = self.compiled.done((), given)
-        self._again = None if done is None else self._repeated(done, used.arrays, ends)
+        self._remember(None if done is None else self._repeated(done, used.arrays, ends))
         if self._keeper is not None:
             keep, self._keeper = self._keeper, None
             keep(self, time.perf_counter() - begin)

@@ -136,7 +136,7 @@ class Jitted(Repeating):
             known = {n: bound[n] for n in self._signature.bind(*arguments, **named).arguments}
             inside = kind.compiled.signature.names
             places = {name: (name if name in inside else None, value) for name, value in known.items()}
-            self._again = done.again(places, tuple(bound), calls.results)
+            self._remember(done.again(places, tuple(bound), calls.results))
         back = given.given_back({str(place): result for place, result in enumerate(results)})
         return tuple(bound[n] if n in calls.shapes else r for n, r in zip(calls.results, back, strict=True))
 

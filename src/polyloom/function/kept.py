@@ -163,7 +163,8 @@ class _KeptFunction(SavedFunction):
     ) -> tuple[Tuned, ...]:
         """Search for faster schedules, as ``Function.tune``; later calls use them."""
         found = super().tune(budget, inputs, **options)
-        self.__dict__["compiled"], self._again = self._whole, None
+        self.__dict__["compiled"] = self._whole
+        self._remember(None)
         return found
 
 

@@ -88,7 +88,7 @@ class OpenFunction(Function):
     def _results(self, used: Taken) -> dict[str, Any]:
         function = self.for_arrays(used.arrays)
         found = function._results(used)
-        self._again = function._again
+        self._remember(function._again)
         return found
 
     def run(self, *arrays: Any, check: bool = False, **named: Any) -> Any:

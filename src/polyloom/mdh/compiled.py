@@ -82,20 +82,20 @@ class CompiledProgram(Repeating):
 
     def results(self, *positional: Any, **named: Any) -> dict[str, Array]:
         """Run once and return what a call returns, by name. Errors: those of a call."""
-        again = self._again
-        found = NotImplemented if again is None else again(*positional, **named)
-        if found is NotImplemented:
+        found = self._as_before(positional, named)
+        if found is None:
             return self._checked_results(positional, named)
         return dict(zip(self.order, found, strict=True))
 
     def _checked_results(self, positional: Sequence[Any], named: dict[str, Any]) -> dict[str, Array]:
         """Run once, and keep what calls of the same kind need."""
         arrays, done = self.done(positional, named)
+        again = None
         if done is not None:
             given, known = self.signature.named(positional, named), self.signature.names
             places = {name: (name if name in known else None, value) for name, value in given.items()}
-            again = done.again(places, self.signature.arguments, self.order)
-            self._again = self.with_number(again)
+            again = self.with_number(done.again(places, self.signature.arguments, self.order))
+        self._remember(again)
         return self.given_back(arrays)
 
     def given_back(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -196,7 +196,7 @@ class CompiledProgram(Repeating):
 
     def refresh(self) -> None:
         """Make kernels anew at the next call: schedules may have been tuned since."""
-        self._again = None
+        self._remember(None)
         self.executable.forget()
         if isinstance(self.emitter, TunedEmitter):
             self.emitter.forget()

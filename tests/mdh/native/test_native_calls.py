@@ -24,7 +24,7 @@ from polyloom.mdh.native import build, python_calls
 from polyloom.mdh.native.build import Unit, shared_object
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.native.execution import NativeArray
-from polyloom.mdh.native.repeated import Repeating
+from polyloom.mdh.native.repeated import KEPT, Repeating
 from polyloom.mdh.native.team import load_library
 
 SCALE = "void scale(int n, float s, float x[n], float y[n]) { for (int i = 0; i < n; i++) y[i] = s * x[i]; }"
@@ -240,6 +240,25 @@ def test_numbers_of_every_kind_are_done_by_c_alone(first: Any) -> None:
         assert quick(program, 5, number, FIVE[1:4:3].repeat(5), y)
         program._checked_call(5, number, FIVE[1:4:3].repeat(5), checked)
         np.testing.assert_array_equal(y, checked)
+
+
+def test_sizes_that_take_turns_are_checked_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = polyloom.load(SCALE, device="native")
+    sizes = range(1, KEPT + 2)
+    calls = {n: (n, 2.0, np.arange(n, dtype=np.float32), np.zeros(n, np.float32)) for n in sizes}
+    for call in calls.values():
+        program(*call)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(program), "_checked_call", None)
+        for n in (*sizes, *reversed(sizes)):
+            calls[n][-1][:] = 7
+            assert program(*calls[n]) is calls[n][-1]
+            np.testing.assert_array_equal(calls[n][-1], 2 * calls[n][2])
+    one_more = (90, 2.0, np.ones(90, np.float32), np.zeros(90, np.float32))
+    program(*one_more)
+    assert len(program._earlier) == KEPT and all(program._again is not each for each in program._earlier)
+    program(5, 2.0, FIVE, np.zeros((5, 2), np.float32)[:, 0])  # a copy is made, and nothing is remembered
+    assert program._again is None and not program._earlier
 
 
 OTHER_CALLS: list[Any] = [

@@ -56,7 +56,7 @@ struct python { /* functions and objects of this process */
     void (*drop)(struct object *);
     struct object *(*call_with)(struct object *, struct object *const *, size_t, struct object *);
     struct object *(*attribute)(struct object *, struct object *);
-    struct object *none, *again, *checked; /* the latter: names of attributes */
+    struct object *none, *again, *other; /* the latter: names of attributes */
 };
 
 struct argument {
@@ -318,7 +318,7 @@ static struct object *only_one(struct object *all)
     return only;
 }
 
-/* `Repeating._call`, a function of Python: the call before again, or the checked one where it is none like it. */
+/* `Repeating._call`, a function of Python: the last call again, or another one where it is none like it. */
 struct object *call_object(struct object *self, struct object *const *given, intptr_t count, struct object *names)
 {
     struct object *found = python.refused, *again = python.attribute(self, python.again);
@@ -332,11 +332,11 @@ struct object *call_object(struct object *self, struct object *const *given, int
     python.drop(again);
     if (found == python.refused) {
         python.drop(found);
-        struct object *checked = python.attribute(self, python.checked);
-        if (!checked)
+        struct object *other = python.attribute(self, python.other);
+        if (!other)
             return 0;
-        found = python.call_with(checked, given, (size_t)count, names);
-        python.drop(checked);
+        found = python.call_with(other, given, (size_t)count, names);
+        python.drop(other);
     }
     return found ? only_one(found) : 0;
 }

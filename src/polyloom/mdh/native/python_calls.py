@@ -23,8 +23,8 @@ from polyloom.mdh.native.team import load_library
 
 NDArray = npt.NDArray[Any]
 
-AGAIN, CHECKED = "_again", "_checked_call"
-"""Attributes of what is called: a function of ``again`` or None, and what checks arguments."""
+AGAIN, OTHER = "_again", "_other_call"
+"""Attributes of what is called: a function of ``again`` or None, and what does other calls."""
 
 MOST = 1 << 14
 """Addresses, arguments and results of a call, each; they lie on the stack."""
@@ -220,7 +220,7 @@ def _library(library: Path) -> ctypes.CDLL | None:
         return None
     objects = int, float, np.float64, np.float32, np.ndarray, np.zeros, NotImplemented
     functions = (ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _FUNCTIONS)
-    words = [*map(id, objects), *functions, *map(id, (None, sys.intern(AGAIN), sys.intern(CHECKED)))]
+    words = [*map(id, objects), *functions, *map(id, (None, sys.intern(AGAIN), sys.intern(OTHER)))]
     loaded.set_python((ctypes.c_void_p * len(words))(*words))
     return loaded
 

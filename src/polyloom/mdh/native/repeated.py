@@ -1,7 +1,8 @@
-"""Calls like one before: of what was checked then, only that is looked at which may be another now.
+"""Calls like some before: of what was checked then, only that is looked at which may be another now.
 
 What a call costs beside its kernels is one function of C: it compares shapes and types of arrays, and that
-those that are written lie apart from all others (``calls.c``).
+those that are written lie apart from all others (``calls.c``). The last kinds of calls are known, so that
+sizes may take turns.
 """
 
 from __future__ import annotations
@@ -35,10 +36,17 @@ Again = Callable[..., Any]
 """Takes arguments like those of a call before; ``NotImplemented``, without effect, where they are not."""
 
 
+KEPT = 8
+"""Kinds of calls before the last that are known."""
+
+
 class Repeating:
     """What is called, and repeats a call before where one is like it."""
 
     _again: Again | None = None
+    """Of the last call."""
+    _earlier: tuple[Again, ...] = ()
+    """Of calls of other kinds before, the last first."""
 
     def _call(self, *arrays: Any, **named: Any) -> Any:
         """Run once.
@@ -50,11 +58,37 @@ class Repeating:
         again = self._again
         found = NotImplemented if again is None else again(*arrays, **named)
         if found is NotImplemented:
-            found = self._checked_call(*arrays, **named)
+            found = self._other_call(*arrays, **named)
         return None if not found else found[0] if len(found) == 1 else found
 
     __call__ = _call
     """By ``call_in_c`` the same in C, once there is a call to repeat."""
+
+    def _other_call(self, *arrays: Any, **named: Any) -> tuple[Any, ...]:
+        """Run once, not as the last time; return all results."""
+        found = self._as_earlier(arrays, named)
+        return self._checked_call(*arrays, **named) if found is None else found
+
+    def _as_before(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """Repeat a call before; None, and nothing is done, where none is like this one."""
+        again = self._again
+        found = NotImplemented if again is None else again(*arrays, **named)
+        return self._as_earlier(arrays, named) if found is NotImplemented else found
+
+    def _as_earlier(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """Repeat a call before the last one, which is the last one then."""
+        for other in self._earlier:
+            found: Any = other(*arrays, **named)
+            if found is not NotImplemented:
+                self._remember(other)
+                return tuple(found)
+        return None
+
+    def _remember(self, again: Again | None) -> None:
+        """Know how calls like the last one are done; None: that no call before can be done again."""
+        known = (self._again, *self._earlier) if again is not None else ()
+        others = tuple(each for each in known if each is not None and each is not again)
+        self._again, self._earlier = again, others[:KEPT]
 
     def _checked_call(self, *arrays: Any, **named: Any) -> tuple[Any, ...]:
         """Run once, whatever was called before; return all results."""
