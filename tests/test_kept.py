@@ -21,6 +21,7 @@ from polyloom.function import kept
 from polyloom.function.container import Container
 from polyloom.function.kept_graphs import graph_place
 from polyloom.mdh.native.device import NativeDevice, choose, opened
+from polyloom.mdh.tuning import choose as choose_tuned
 
 WEIGHTS = np.random.default_rng(0).integers(-4, 5, (64, 48)).astype(np.float32)
 ROWS = np.random.default_rng(1).integers(-4, 5, (3, 64)).astype(np.float32)
@@ -28,9 +29,10 @@ ROWS = np.random.default_rng(1).integers(-4, 5, (3, 64)).astype(np.float32)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Keep everything, in a folder of the test's own."""
+    """Keep everything, in a folder of the test's own; what others tune meanwhile changes nothing."""
     monkeypatch.setattr(kept, "WORTH_SECONDS", 0.0)
     monkeypatch.setattr(kept, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(choose_tuned, "default_path", lambda: tmp_path / "nothing tuned")
     yield tmp_path / "cache" / "functions"
 
 
