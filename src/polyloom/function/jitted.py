@@ -36,12 +36,13 @@ from polyloom.frontends.python import (
     text_of_function,
 )
 from polyloom.frontends.python.values import Weak
-from polyloom.function.arguments import taken
+from polyloom.function.arguments import Argument, taken
 from polyloom.function.container import write_container
 from polyloom.function.jit_documents import Types, calls_document, types_document
 from polyloom.function.pages import Times, jit_page, measured
 from polyloom.function.python_sources import Document, function_document, signature_document
 from polyloom.function.saving import TEXT, Saved, contents, variant_of
+from polyloom.ir.text.integers import integer_text
 from polyloom.ir.types import ElementType
 from polyloom.ir.verification.references import Expected
 from polyloom.mdh.compiled import CompiledProgram
@@ -102,6 +103,18 @@ class Kind:
     valid: set[tuple[int, ...]] = field(default_factory=set)
 
 
+@dataclass(frozen=True)
+class Signature:
+    """What a function of Python takes and gives for arguments of certain types, by name, in order.
+
+    ``outputs``: what it returns; arrays that it changes in place are among ``inputs`` alone. Extents are
+    texts: the names of sizes, ``a_0`` for the first extent of ``a``.
+    """
+
+    inputs: Mapping[str, Argument]
+    outputs: Mapping[str, Argument]
+
+
 class Jitted(Repeating):
     """A function that is compiled for the types of its arguments, and kept; ``python`` is it as it stands.
 
@@ -146,6 +159,32 @@ class Jitted(Repeating):
         return kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD} and all(
             type(r) is np.ndarray for r in results
         )
+
+    @property
+    def signatures(self) -> tuple[Signature, ...]:
+        """What it takes and gives, for each kind of arguments that it is compiled for, the first first."""
+        return tuple(_signature(types, kind) for types, kind in self._kinds.items())
+
+    @property
+    def inputs(self) -> Mapping[str, Argument]:
+        """What it takes, where it is compiled for one kind of arguments. Errors: ``jit-kinds``."""
+        return self._only().inputs
+
+    @property
+    def outputs(self) -> Mapping[str, Argument]:
+        """What it returns, where it is compiled for one kind of arguments. Errors: ``jit-kinds``."""
+        return self._only().outputs
+
+    def _only(self) -> Signature:
+        found = self.signatures
+        if len(found) != 1:
+            called = f"call it once: `{self.__name__}(...)`"
+            helps = [
+                f"`{self.__name__}.signatures` has what it takes and gives for each" if found else called
+            ]
+            message = f"`{self.__name__}` is compiled for {len(found)} kinds of arguments"
+            raise PolyloomError(error("jit-kinds", message, helps=helps))
+        return found[0]
 
     def run(self, *arguments: Any, check: bool = False, **named: Any) -> RunResult:
         """Run once on copies and tell how long it took; ``check``: compare with the Python function.
@@ -293,6 +332,28 @@ class Jitted(Repeating):
         buffers = {b.name for b in program.buffers}
         held = {n: v.view(np.uint8) if n in calls.truths else v for n, v in given.items() if n in buffers}
         return {**numbers, **held}
+
+
+def _signature(types: Types, kind: Kind) -> Signature:
+    calls, program = kind.calls, kind.compiled.program
+    inputs = {name: _argument(name, of, calls) for name, of in types}
+
+    def result(name: str) -> Argument:
+        if name in inputs:
+            return inputs[name]
+        buffer = program.buffer(name)
+        type_name = "bool" if name in calls.truths else buffer.type.value
+        if name in calls.weak:
+            type_name = buffer.type.dtype.kind.translate({ord("i"): "int", ord("f"): "float"})
+        return Argument(name, type_name, tuple(map(integer_text, buffer.shape)))
+
+    return Signature(inputs, {name: result(name) for name in calls.results})
+
+
+def _argument(name: str, kind: ArrayType | NumberType | TruthType, calls: Calls) -> Argument:
+    if isinstance(kind, ArrayType):
+        return Argument(name, kind.type.value, calls.shapes[name])
+    return Argument(name, "bool" if isinstance(kind, TruthType) else kind.kind.value, ())
 
 
 def _result(calls: Calls, name: str, arrays: Mapping[str, Any], given: Mapping[str, Any]) -> Any:

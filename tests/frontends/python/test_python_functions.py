@@ -72,6 +72,32 @@ def test_kinds_of_arguments_are_compiled_once_each() -> None:
     assert "i parallel" in str(jitted.explain(2.5, np.ones(3))) and jitted.__name__ == "scale"  # type: ignore[attr-defined]
 
 
+def test_inputs_and_outputs_are_typed_for_each_kind_of_arguments() -> None:
+    @polyloom.jit
+    def f(a, n, s, flag):  # type: ignore[no-untyped-def]
+        t = np.zeros((a.shape[0], n))
+        for i in range(a.shape[0]):
+            for j in range(n):
+                t[i, j] = s * a[i]
+        if flag:
+            a += 1
+        return t, t > 1, a, n
+
+    with pytest.raises(polyloom.PolyloomError, match="jit-kinds"):
+        f.inputs  # noqa: B018
+    given = np.ones(3, np.float32), 5, 2.5, True
+    results = f(*given)
+    assert [repr(each) for each in f.inputs.values()] == ["float32[a_0]", "int", "float", "bool"]
+    assert list(f.inputs) == ["a", "n", "s", "flag"]
+    assert [each.dtype for each in f.outputs.values()] == [np.asarray(r).dtype for r in results]
+    assert [len(each.shape) for each in f.outputs.values()] == [np.ndim(r) for r in results]
+    assert f.outputs["t"].shape == ("a_0", "n")
+    f(np.ones(3), 5, 2.5, False)
+    assert [s.inputs["a"].type for s in f.signatures] == ["float32", "float64"]
+    with pytest.raises(polyloom.PolyloomError, match="2 kinds"):
+        f.outputs  # noqa: B018
+
+
 def test_a_result_that_is_an_argument_is_that_argument() -> None:
     @polyloom.jit(fp="strict", threads=1)
     def add(x, y):  # type: ignore[no-untyped-def]
