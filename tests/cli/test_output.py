@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+import time
 from io import StringIO
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from command_line import CONV, MAPPED
 
 from polyloom.cli.command import polyloom as command
 from polyloom.cli.main import run
+from polyloom.report import progress
 
 COMMAND = [sys.executable, "-P", "-m", "polyloom"]
 VERBS = [
@@ -107,7 +109,20 @@ def test_no_verb_colours_what_is_no_terminal_or_shall_have_none(
         monkeypatch.delenv("NO_COLOR", raising=False)
         monkeypatch.setenv(name, value)
         said = said_by(verb, True, monkeypatch)
-        assert said and not COLOUR.search(said)
+        assert said and ESCAPE not in said
+
+
+@pytest.mark.parametrize("value", ["1", ""])
+def test_a_line_that_changes_is_none_without_escapes(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", value)
+    monkeypatch.setattr(progress, "SHORT_DELAY", 0.01)
+    monkeypatch.setattr(sys, "stderr", err := Written(True))
+    with progress.status_line("working"), progress.layer_status(2) as show:
+        time.sleep(0.3)
+        if show is not None:
+            show("conv")
+    assert (ESCAPE in err.getvalue()) is (value == "")
 
 
 def said_by(verb: str, terminal: bool, monkeypatch: pytest.MonkeyPatch) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
@@ -12,6 +11,7 @@ from typing import Any
 import click
 
 from polyloom.diagnostics import Diagnostic, Severity, render
+from polyloom.report.terminal import takes_escapes
 
 _COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.REMARK: "cyan"}
 
@@ -68,7 +68,6 @@ def print_remarks(diagnostics: Iterable[Diagnostic], *, quiet: bool) -> None:
 def _text(diagnostic: Diagnostic) -> str:
     head, line, rest = render(diagnostic).partition("\n")
     label, _, message = head.partition(": ")
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"  # no-color.org
-    if plain or not sys.stderr.isatty():
+    if not takes_escapes(sys.stderr):
         return head + line + rest
     return click.style(label, fg=_COLORS[diagnostic.severity], bold=True) + f": {message}" + line + rest

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from threading import Timer
 
 from polyloom.diagnostics import visible_name
+from polyloom.report.terminal import takes_escapes
 
 DELAY = 2.0
 SHORT_DELAY = 0.5
@@ -22,7 +23,7 @@ def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
 
     Nothing is shown, and nothing given, where stderr is no terminal.
     """
-    if not sys.stderr.isatty():
+    if not takes_escapes(sys.stderr):
         yield None
         return
     from rich.console import Console
@@ -49,7 +50,7 @@ def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
 @contextmanager
 def status_line(text: str) -> Iterator[None]:
     """Show on stderr what is done, from half a second on; nothing where stderr is no terminal."""
-    if not sys.stderr.isatty():
+    if not takes_escapes(sys.stderr):
         yield
         return
     from rich.console import Console
@@ -73,7 +74,7 @@ def layer_status(count: int) -> Iterator[Callable[[str], None] | None]:
 
     ``count``: of layers. Where stderr is no terminal, a line every 10 s.
     """
-    if not sys.stderr.isatty():
+    if not takes_escapes(sys.stderr):
         yield _lines(count)
         return
     from rich.console import Console
@@ -101,7 +102,7 @@ def network_status() -> Iterator[tuple[Callable[[str], None], Callable[[int, int
     What takes more than two seconds is shown on stderr: one line of a terminal that changes, elsewhere a
     line now and then.
     """
-    if not sys.stderr.isatty():
+    if not takes_escapes(sys.stderr):
         say = _now_and_then(DELAY)
         yield (lambda name: say(f"placing {visible_name(name)}")), lambda e, c: say(_simulating(e, c))
         return

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable
 from io import StringIO
-from typing import Any
+from typing import Any, Literal, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -23,13 +24,26 @@ def console(piped: int = PIPED) -> Console:
     """Return a console on stdout: as wide as the terminal, at most 120; ``piped`` where there is none."""
     found = Console(highlight=False, soft_wrap=False, emoji=False, markup=False)
     width = min(found.width, WIDEST) if found.is_terminal else piped
-    return _Console(width=width, highlight=False, emoji=False, markup=False)
+    colours: Literal["auto"] | None = None if wants_plain_text() else "auto"
+    return _Console(width=width, color_system=colours, highlight=False, emoji=False, markup=False)
+
+
+def wants_plain_text() -> bool:
+    """Whether the environment asks for text without escape sequences. Source: no-color.org."""
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+
+
+def takes_escapes(stream: TextIO) -> bool:
+    """Whether colours, and lines that change, may be written to a stream."""
+    return stream.isatty() and not wants_plain_text()
 
 
 def text_of(draw: Callable[[Console], None]) -> str:
     """Return what is printed on a console that is given to ``draw``."""
     written = StringIO()
-    draw(_Console(file=written, width=PIPED, highlight=False, emoji=False, markup=False))
+    draw(
+        _Console(file=written, force_terminal=False, width=PIPED, highlight=False, emoji=False, markup=False)
+    )
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines())
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from polyloom.diagnostics import visible_name
 from polyloom.mdh.tuning.tune import Progress, Tuned
-from polyloom.report.terminal import console, seconds_text
+from polyloom.report.terminal import console, seconds_text, takes_escapes
 
 WIDTH = 120
 """Characters of a line where stdout is no terminal."""
@@ -23,7 +23,7 @@ WIDTH = 120
 @contextmanager
 def tuning_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], None] | None]:
     """Give a function that shows progress on stderr; None where that is no terminal, or ``quiet``."""
-    if quiet or not sys.stderr.isatty():
+    if quiet or not takes_escapes(sys.stderr):
         yield None
         return
     from rich.progress import BarColumn, TextColumn
