@@ -38,7 +38,7 @@ WRONG = {
     "compile": ["nowhere.c", "--target", "c", "-o", "out"],
     "report": ["nowhere.html", "nowhere.html", "-o", "both.html"],
     "check": ["nowhere.csl"],
-    "cslc": ["--nonsense"],
+    "cslc": ["nowhere.csl"],
     "cs-python": ["nowhere.py"],
     "csl-test": ["nowhere"],
     "devices": ["--nonsense"],
@@ -58,6 +58,19 @@ def test_every_verb_has_errors_as_documents(
     found = json.loads(capsys.readouterr().out)
     assert found["version"] == 1 and found["errors"]
     assert all(e["severity"] == "error" and e["code"] and e["message"] for e in found["errors"])
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_status_of_a_failure_does_not_depend_on_it(
+    verb: str, capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    plain = run([verb, *WRONG[verb]])
+    assert plain in (1, 2) and capsys.readouterr().err
+    assert run([verb, "--json", *WRONG[verb]]) == plain
+    assert json.loads(capsys.readouterr().out)["errors"]
 
 
 def test_what_verbs_write_is_a_document(tmp_path: Path, capsys: Captured) -> None:

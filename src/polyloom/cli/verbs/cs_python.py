@@ -21,6 +21,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--line-trace", metavar="T.log", type=_FILE, help="The same in lines that wse-viz reads.")
 @click.option("--report", metavar="R.html", type=_FILE, help="Write the run as a page.")
 @click.option("--summary", is_flag=True, help="Print cycles and what was done in them, when a run stops.")
+@click.option("--json", is_flag=True, expose_value=False, help="Print our errors as JSON, too.")
 @click.argument("script", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from polyloom.cli.messages import print_document
+from polyloom.cli.options import json_option
 from polyloom.report.progress import status_line
 
 
@@ -40,6 +42,7 @@ def _output(ctx: click.Context, parameter: click.Parameter, value: str) -> Path:
 @click.option("--max-parallelism", type=int, help="Taken, and without meaning here.")
 @click.option("--link-section-start-address-bytes", type=int, help="Taken, and without meaning here.")
 @click.option("--verbose", is_flag=True, help="Say what was compiled.")
+@json_option
 def command(
     layout: Path,
     output: Path,
@@ -58,11 +61,12 @@ def command(
     max_parallelism: int | None,
     link_section_start_address_bytes: int | None,
     verbose: bool,
+    as_json: bool,
 ) -> None:
     """Compile the CSL program of LAYOUT for Polyloom's simulated wafer; `cs-python` runs its host program.
 
-    The command line is that of the vendor's compiler of this name. This is not the vendor's product, and
-    contains nothing of it; what it writes runs on no machine.
+    The command line is that of the vendor's compiler of this name, and `--json`. This is not the vendor's
+    product, and contains nothing of it; what it writes runs on no machine.
     """
     from polyloom.csl.host.folder import compile_to_folder
     from polyloom.csl.host.options import Options, numbers, pair
@@ -83,5 +87,8 @@ def command(
     )
     with status_line(f"compiling {layout.name}"):
         built = compile_to_folder(options)
-    if verbose:
+    if as_json:
+        size = {"width": built.program.width, "height": built.program.height}
+        print_document({"folder": str(output), "arch": arch, **size})
+    elif verbose:
         click.echo(f"{output}: {built.program.width} x {built.program.height} PEs for {arch}")

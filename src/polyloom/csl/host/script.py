@@ -11,6 +11,8 @@ from pathlib import Path
 from polyloom.csl.host.modules import sdk_modules
 from polyloom.diagnostics import PolyloomError, error
 
+_HELP = "give the Python file of the host program; options of ours stand before it"
+
 
 def run_script(script: Path, arguments: Sequence[str]) -> int:
     """Run a Python file with arguments and return its exit status.
@@ -19,7 +21,7 @@ def run_script(script: Path, arguments: Sequence[str]) -> int:
     did not catch.
     """
     if not script.is_file():
-        raise PolyloomError(error("csl-host-script", f"there is no file `{script}`"))
+        raise PolyloomError(error("csl-host-script", f"there is no file `{script}`", helps=[_HELP]))
     before, modules = (sys.argv, sys.path), set(sys.modules)
     sys.argv = [str(script), *arguments]
     sys.path = [str(script.resolve().parent), *sys.path]
