@@ -68,7 +68,7 @@ class PreparedModel(BackendRep):
         self.model, self.device = model, device
         self.names = [i.name for i in model.graph.input if i.name not in held]
         self.results = [o.name for o in model.graph.output]
-        self.known = [name for name in self.names if name in set(_shape_operands(model.graph))]
+        self.known = [name for name in self.names if name in set(shape_operands(model.graph))]
         self._functions: dict[bytes, Function] = {}
         _refuse_other_types(model)
         if not self.known:
@@ -101,20 +101,20 @@ class PreparedModel(BackendRep):
         )
         if key not in self._functions:
             try:
-                self._functions[key] = load(_with_constants(self.model, known), device=self.device)
+                self._functions[key] = load(with_constants(self.model, known), device=self.device)
             except Unsupported as fault:
                 raise Refused(*fault.diagnostics) from fault
         return self._functions[key]
 
 
-def _shape_operands(graph: Any) -> Iterator[str]:
+def shape_operands(graph: Any) -> Iterator[str]:
     """Yield the names that nodes of a graph read as operands that say shapes."""
     for node in graph.node:
         places = SHAPE_OPERANDS.get(node.op_type, ())
         yield from (node.input[k] for k in places if k < len(node.input))
 
 
-def _with_constants(model: Any, known: Mapping[str, NDArray]) -> Any:
+def with_constants(model: Any, known: Mapping[str, NDArray]) -> Any:
     """Return a model in which some inputs are constants."""
     if not known:
         return model

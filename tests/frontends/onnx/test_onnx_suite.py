@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +33,10 @@ def test_the_whole_suite() -> None:
     assert counts["pass"] >= 1520
     assert all(o.reason for o in outcomes if o.status == "unsupported")
     assert [o for o in outcomes if NOT_FORESEEN in o.reason] == []
+
+
+def test_the_documents_have_one_number() -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    (by_evaluator,) = re.findall(r"1905 cases: (\d+) pass, ", (docs / "onnx_support.md").read_text())
+    (by_runner,) = re.findall(r"1,905 tests, ([\d,]+) passed, ", (docs / "python.md").read_text())
+    assert int(by_runner.replace(",", "")) == int(by_evaluator)
