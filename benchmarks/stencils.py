@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import os
 import shutil
 import subprocess
 import tempfile
@@ -119,7 +120,11 @@ def _pointers(arrays: list[Any]) -> list[Any]:
 
 
 def bandwidth(folder: Path) -> Callable[[], float]:
-    """Return what measures the bytes of STREAM's copy in a second, once."""
+    """Return what measures the bytes of STREAM's copy in a second, once.
+
+    Its threads sleep when they are done: spinning, as is usual, they would take a core from what runs next.
+    """
+    os.environ["OMP_WAIT_POLICY"] = "passive"
     library = _library(COPY, folder, "-fopenmp")
     a, b = np.ones(1 << 24), np.zeros(1 << 24)
 
@@ -190,7 +195,18 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="stencils, by the start of their name; none: all")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--large", action="store_true", help="only what caches do not hold")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--large",
+        action="store_const",
+        dest="sizes",
+        const=(0,),
+        default=(0, 1),
+        help="only what caches do not hold",
+    )
+    which.add_argument(
+        "--small", action="store_const", dest="sizes", const=(1,), help="only what caches hold"
+    )
     options = parser.parse_args()
     print(
         "| stencil | n | steps | tiled, ms | untiled, ms | gcc -O3, ms | STREAM, GB/s | bound, ms |", end=""
@@ -200,7 +216,7 @@ def main() -> None:
     for stencil in STENCILS:
         if options.names and not any(stencil.name.startswith(name) for name in options.names):
             continue
-        for steps, n in stencil.sizes[: 1 if options.large else 2]:
+        for steps, n in (stencil.sizes[k] for k in options.sizes):
             with tempfile.TemporaryDirectory() as folder:
                 row = measure(stencil, steps, n, options.rounds, options.threads, Path(folder))
             print(row, flush=True)
