@@ -24,10 +24,20 @@ def test_every_number_says_where_it_comes_from(kind: str) -> None:
     found = load_costs(kind)
     assert isinstance(found.kernels, GpuCosts if kind == "gpu" else CpuCosts)
     text = (files("polyloom.mdh.device") / "models" / f"{kind}.json").read_text(encoding="utf-8")
-    for section in ("instructions", "memory", "kernels"):
-        for name, entry in json.loads(text)[section].items():
-            (origin,) = set(entry) & set(costs.ORIGINS)
-            assert entry["unit"] and entry[origin], name
+    document = json.loads(text)
+    for part in (document, *document.get("vendors", {}).values()):
+        for section in {"instructions", "memory", "kernels"} & set(part):
+            for name, entry in part[section].items():
+                (origin,) = set(entry) & set(costs.ORIGINS)
+                assert entry["unit"] and entry[origin], name
+
+
+def test_a_vendor_has_the_numbers_of_all_but_those_that_are_known_to_be_others() -> None:
+    usual, amd = load_costs("native"), load_costs("native", "AuthenticAMD")
+    assert amd.kernels != usual.kernels == load_costs("native", "GenuineIntel").kernels
+    assert isinstance(amd.kernels, CpuCosts)
+    assert isinstance(usual.kernels, CpuCosts)
+    assert replace(amd.kernels, bytes_per_cycle=usual.kernels.bytes_per_cycle) == usual.kernels
 
 
 @pytest.mark.parametrize(
@@ -52,7 +62,7 @@ def test_a_launch_costs_what_the_data_say(kind: str, monkeypatch: pytest.MonkeyP
     before = predicted_seconds(facts, Reads(hom, buffers), model)
     known = load_costs(kind)
     dearer = replace(known.kernels, launch_seconds=known.kernels.launch_seconds + 1.0)
-    monkeypatch.setattr("polyloom.mdh.device.devices.load_costs", lambda _: replace(known, kernels=dearer))
+    monkeypatch.setattr("polyloom.mdh.device.devices.load_costs", lambda *_: replace(known, kernels=dearer))
     assert predicted_seconds(facts, Reads(hom, buffers), model) == pytest.approx(before + 1.0)
 
 

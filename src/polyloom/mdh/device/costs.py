@@ -162,16 +162,19 @@ class DeviceCosts:
 
 
 @cache
-def load_costs(kind: str) -> DeviceCosts:
-    """Return the costs of ``cpu``, ``gpu`` or ``native``.
+def load_costs(kind: str, vendor: str = "") -> DeviceCosts:
+    """Return the costs of ``cpu``, ``gpu`` or ``native``; what a vendor's devices are known to do otherwise.
 
     Errors: ValueError where a number lacks its origin.
     """
     document = json.loads((files(__package__) / "models" / f"{kind}.json").read_text(encoding="utf-8"))
-    kernels = document["kernels"]
+    other = document.get("vendors", {}).get(vendor, {})
+    instructions, memory, kernels = (
+        document[section] | other.get(section, {}) for section in ("instructions", "memory", "kernels")
+    )
     return DeviceCosts(
-        _section(InstructionCosts, document["instructions"]),
-        _section(MemoryCosts, document["memory"]),
+        _section(InstructionCosts, instructions),
+        _section(MemoryCosts, memory),
         _section(GpuCosts, kernels) if kind == "gpu" else _section(CpuCosts, kernels),
     )
 

@@ -114,7 +114,7 @@ class DeviceModel:
     def costs(self) -> DeviceCosts:
         """What instructions, memory and launches cost on a device of this kind."""
         if self.platform == "native":
-            return load_costs("native")
+            return load_costs("native", self.vendor)
         return load_costs("gpu" if self.kind is DeviceKind.GPU else "cpu")
 
     def json(self) -> dict[str, Any]:

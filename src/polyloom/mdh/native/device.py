@@ -165,9 +165,9 @@ def _model(compiler: CCompiler, threads: int) -> DeviceModel:
     """Return what is known of the processor; ``version`` is the compiler, to be found again."""
     return DeviceModel(
         index=-1,
-        name=_processor(),
+        name=_said("model name") or platform.processor() or platform.machine(),
         platform=NATIVE,
-        vendor="",
+        vendor=_said("vendor_id"),
         driver=f"{compiler.name} {version_of(compiler)}".strip() + f", {_threads_text(threads)}",
         version=compiler.name if c_compiler(compiler.name) == compiler else compiler.command[0],
         kind=DeviceKind.CPU,
@@ -199,11 +199,10 @@ def _vector_bytes() -> int:
     return 64 if "avx512f" in flags else 32 if "avx2" in flags or "avx" in flags else 16
 
 
-def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Return what the processor is called."""
+def _said(what: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Return what Linux says of the first processor: its ``model name``, say; empty: nothing."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        lines = []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, "") or platform.processor() or platform.machine()
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(what)), "")

@@ -14,7 +14,7 @@ from math import ceil, prod
 
 from polyloom.ir.expressions import Constant, Expression, ParameterValue, Read, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
-from polyloom.ir.host import Buffer, MdHom, expressions_of
+from polyloom.ir.host import Buffer, MdHom, View, expressions_of
 from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
@@ -30,9 +30,15 @@ CYCLES_OF_ROW, CYCLES_OF_POINT, CYCLES_OF_PART = 16.0, 5.0, 100.0
 """What a row of a trapezoid costs besides its points, what each point behind its last whole vector does, and
 what a sweep in it does. Estimates; of jacobi-2d in float, on a Zen 4, rows cut to 192 points on average took
 50 cycles each more than whole ones."""
-OWN_SHARE = 0.25
-"""Of the last cache, which others use too. Estimate: of trapezoids in one of 32 MB those of 12 and 24 MB
-took up to 1.5 and 3 times as long as those of 5."""
+CYCLES_OF_SHARED_LINE = 250.0
+"""A line that two threads store into in turns, where rows are cut between them. Estimate: heat-2d, wave-2d
+and fdtd-2d of 250 to 300 rows in halves took 180 to 370 cycles a row longer than the same in blocks of rows,
+on two cores of a Zen 4."""
+OWN_SHARE, LIKELY_SHARE = 0.25, 0.5
+"""Of the last cache, which others use too: what a trapezoid may count on, and what whole arrays find of it.
+Estimates: of trapezoids in one of 32 MB those of 12 and 24 MB took up to 1.5 and 3 times as long as those of
+5; sweeps over 16 MB in all ran at its rate, over 24 and 33 MB as if a fifth and a third came from memory, on
+both threads of a Zen 4 whose other cores may have been idle."""
 LEAST_WIDTH = 4
 WIDTHS = tuple(sorted({*(1 << k for k in range(2, 21)), *(3 << k for k in range(1, 19))}))
 
@@ -141,12 +147,12 @@ class TimeCost:
 
     @cached_property
     def _caches(self) -> list[float]:
-        """Bytes of each cache for one thread: the last one is shared, with other programs too."""
+        """Bytes of each cache for one thread: threads share the last one."""
         caches = [
             self.device.costs.memory.usable_share * size
             for size in self.device.caches or self.costs.default_caches
         ]
-        return [*caches[:-1], OWN_SHARE * caches[-1] / self.threads]
+        return [*caches[:-1], caches[-1] / self.threads]
 
     def _footprint(self, widths: Sequence[tuple[int, int]]) -> float:
         """Return the bytes of the arrays within so many rows along axes, counted from the last axis."""
@@ -159,23 +165,22 @@ class TimeCost:
             total += prod(extents) * buffer.type.size
         return total
 
-    def _cycles(self, compute: float, moved: float, held: float, missed: float = 1.0) -> float:
+    def _cycles(self, compute: float, moved: float, held: float, share: float) -> float:
         """Return the cycles of a thread that computes, and moves bytes from the cache that holds so much.
 
-        ``missed``: the share of them that comes from memory where no cache surely holds all.
+        What the last cache, of which they have a share, cannot hold comes from memory, and no more than that:
+        it keeps what it has where more streams by.
         """
-        rates = (*self.costs.bytes_per_cycle[: len(self._caches) - 1], self.costs.bytes_per_cycle[-1])
-        levels = [compute]
-        for rate, cache in zip(rates, self._caches, strict=False):
+        *rates, memory = (
+            *self.costs.bytes_per_cycle[: len(self._caches) - 1],
+            self.costs.bytes_per_cycle[-1],
+        )
+        levels, own = [compute], share * self._caches[-1]
+        for rate, cache in zip(rates, self._caches[:-1], strict=True):
             levels += [moved / rate] if held > cache else []
-        if held > self._caches[-1]:
-            levels[-1] *= missed
+        if held > own:
+            levels.append(moved / memory * (1 - own / held))
         return max(levels) + self.costs.unhidden_share * (sum(levels) - max(levels))
-
-    def _missed(self, held: float) -> float:
-        """Return the share of so many bytes that the last cache does not hold: it serves part of them."""
-        own = self._caches[-1]
-        return min(1.0, (held - own) / (own / OWN_SHARE - own))
 
     def _points(self, hom: MdHom) -> int:
         return prod(_numbers(hom))
@@ -189,9 +194,10 @@ class TimeCost:
 
     def _moved(self, hom: MdHom) -> float:
         """Return the bytes that all points of an md_hom move, each element once; what is stored twice."""
-        stored = {view.buffer for view in hom.outputs}
-        sizes = {v.buffer: self.buffers[v.buffer].type.size for v in (*hom.inputs, *hom.outputs)}
-        return self._points(hom) * sum(size * (2 if name in stored else 1) for name, size in sizes.items())
+        stored = set(map(_plane, hom.outputs))
+        planes = stored | set(map(_plane, hom.inputs))
+        sizes = {plane: self.buffers[plane[0]].type.size for plane in planes}
+        return self._points(hom) * sum(size * (2 if at in stored else 1) for at, size in sizes.items())
 
     @cached_property
     def untiled(self) -> float:
@@ -200,7 +206,7 @@ class TimeCost:
         for hom in self.loop.homs:
             threads = 1 if self._is_alone(hom) else self.threads
             held = whole / threads
-            cycles = self._cycles(self._compute(hom), self._moved(hom), held, self._missed(held))
+            cycles = self._cycles(self._compute(hom), self._moved(hom), held, LIKELY_SHARE)
             each += cycles / threads / self._hertz + (self.costs.launch_seconds if threads > 1 else 0.0)
         return self.loop.steps.count * each
 
@@ -213,11 +219,12 @@ class TimeCost:
         per_step = 0.0
         for hom in self.loop.homs:
             parts = CYCLES_OF_PART * tiles * phases + self._row_cycles * self._rows(hom, pairs)
-            per_step += self._cycles(self._compute(hom) + parts, self._moved(hom), held)
+            parts += self._shared_lines(hom, pairs)
+            per_step += self._cycles(self._compute(hom) + parts, self._moved(hom), held, OWN_SHARE)
         whole = self._footprint(())
         again = prod(1 + self._overlap(axis, height) / width for axis, width in pairs)
         of_all = whole / self.threads
-        streamed = self._cycles(0.0, 2 * whole * again, of_all, self._missed(of_all)) if held < whole else 0.0
+        streamed = self._cycles(0.0, 2 * whole * again, of_all, LIKELY_SHARE) if held < whole else 0.0
         cycles = (count * per_step + blocks * streamed) * self._longest(pairs, height)
         return float(cycles / self._hertz + blocks * phases * self.costs.launch_seconds)
 
@@ -245,10 +252,28 @@ class TimeCost:
         cut = next((width / 2 for axis, width in pairs if self._is_innermost(axis)), inner)
         return self._points(hom) / max(1, min(inner, cut))
 
+    def _shared_lines(self, hom: MdHom, pairs: Sequence[tuple[int, int]]) -> float:
+        """Return the cycles that all threads wait for lines of rows cut between them.
+
+        They meet there in as many of the tiles along a row as there are threads; a row that is long hides it.
+        """
+        inner = next((axis for axis, _ in pairs if self._is_innermost(axis)), None)
+        if inner is None or self.threads == 1:
+            return 0.0
+        width = dict(pairs)[inner]
+        hidden = self._compute(hom) / self._points(hom) * width
+        share = min(1.0, self.threads / ceil(self.spans[inner][1] / width))
+        return self.threads * share * max(0.0, CYCLES_OF_SHARED_LINE - hidden) * self._rows(hom, ())
+
     @property
     def _row_cycles(self) -> float:
         """Cycles of a row besides its whole vectors: half a vector remains on average, point by point."""
         return CYCLES_OF_ROW + CYCLES_OF_POINT * (self.lanes - 1) / 2
+
+
+def _plane(view: View) -> tuple[str, tuple[object, ...]]:
+    """Return which part of a buffer all points of a view are in: its subscripts that no iterator moves."""
+    return view.buffer, tuple(None if any(i.coefficients) else i.offset for i in view.affine)
 
 
 def _numbers(hom: MdHom) -> list[int]:
