@@ -12,12 +12,13 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+import polyloom
 from polyloom.cli.main import run
 from polyloom.mdh.device.devices import DeviceKind
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.schedule.schedules import plain_schedule
 from polyloom.report.run_page.drawing import LogAxis
-from polyloom.report.run_page.kernels import Kernel, Timing
+from polyloom.report.run_page.kernels import Kernel, Timing, kernels_of
 from polyloom.report.run_page.pictures import Roof, roof_of, roofline, tiling, tuning_history
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -63,6 +64,19 @@ def test_two_runs_are_compared(tmp_path: Path) -> None:
     assert run(["report", *map(str, pages), "-o", str(tmp_path / "both.html")]) == 0
     text = (tmp_path / "both.html").read_text()
     assert "times the µs of 1" in text and 'id="grid-0"' not in text
+
+
+def test_a_map_and_its_reduction_in_one_loop_are_drawn_as_the_reduction(tmp_path: Path) -> None:
+    n, m = 256, 512
+    source = "void g(int n, int m, float A[n][m], float x[m], float y[n]) { for (int i = 0; i < n; i++)"
+    source += " for (int j = 0; j < m; j++) { A[i][j] = A[i][j] * 2 + 1; y[i] += A[i][j] * x[j]; } }"
+    function = polyloom.load(source, n=n, m=m)
+    kernels = kernels_of(function.run(), function.compiled, tmp_path / "none.sqlite")
+    (both,) = kernels
+    assert both.name == "S1, S2" and both.iterators == ("i", "j") and both.extents == (n, m)
+    assert both.operations == 4 * n * m and both.bytes == 4 * (n * m + m + n)
+    drawn = tiling(both)
+    assert drawn is not None and "S1, S2 as tiles" in str(drawn)
 
 
 def test_tiles_are_drawn_where_they_are() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from polyloom.ir.evaluation.inputs import shape_of
-from polyloom.ir.host import HostProgram
 from polyloom.ir.integers import integer
+from polyloom.ir.transform.fuse_maps import combined_dimensions
 from polyloom.ir.transform.specialise import specialise
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.lowering.flops import operation_count
@@ -35,6 +35,9 @@ class Timing:
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
     """A node of the program in a run.
+
+    Several md_homs that are one loop are one: ``iterators``, ``extents``, ``schedule`` and ``history`` are
+    those of the reduction among them, whose loops carry the others out.
 
     ``seconds``: of all its launches; ``origin``: of its schedule. ``operations`` and ``bytes`` of all
     launches, None where they are not known: arithmetic, and the elements of its arrays, each counted once a
@@ -72,15 +75,15 @@ def kernels_of(
     schedules = _schedules(program)
     with tuning_results(database) or nullcontext() as results:
         return tuple(
-            _kernel(
-                entry,
-                specialised,
-                targets.get(entry["name"]),
-                schedules.get(entry["name"]),
-                _history(results, targets.get(entry["name"]), program.device.id),
-            )
+            _kernel(entry, _parts(entry["name"], targets), schedules, results, program.device.id)
             for entry in result.kernels()
         )
+
+
+def _parts(name: str, targets: Mapping[str, TuneTarget]) -> list[TuneTarget]:
+    """Return the md_homs of a kernel, that first whose loops are the kernel's."""
+    found = [targets[part] for part in name.split(", ") if part in targets]
+    return sorted(found, key=lambda target: not combined_dimensions(target.launched))
 
 
 def _schedules(program: CompiledProgram) -> Mapping[str, Schedule]:
@@ -91,38 +94,42 @@ def _schedules(program: CompiledProgram) -> Mapping[str, Schedule]:
 
 def _kernel(
     entry: dict[str, Any],
-    program: HostProgram,
-    target: TuneTarget | None,
-    schedule: Schedule | None,
-    history: tuple[Timing, ...],
+    parts: Sequence[TuneTarget],
+    schedules: Mapping[str, Schedule],
+    results: Database | None,
+    device: str,
 ) -> Kernel:
     known = {"name": entry["name"], "launches": entry["launches"], "seconds": entry["seconds"]}
-    if target is None:
+    if not parts:
         return Kernel(**known, origin=entry["schedule"])
-    hom = target.launched
+    hom = parts[0].launched
     return Kernel(
         **known,
         origin=entry["schedule"],
-        operations=target.executions * operation_count(hom),
-        bytes=target.executions * _bytes(target),
+        operations=sum(part.executions * operation_count(part.launched) for part in parts),
+        bytes=max(part.executions for part in parts) * _bytes(parts),
         iterators=hom.iterators,
         extents=tuple(integer(extent, {}) for extent in hom.extents),
-        schedule=schedule,
-        history=history,
+        schedule=schedules.get(hom.name),
+        history=_history(results, parts[0], device),
     )
 
 
-def _bytes(target: TuneTarget) -> int:
-    """Return the bytes of the arrays of one launch, of each at most an element a point."""
-    hom = target.launched
-    points = prod(integer(extent, {}) for extent in hom.extents)
-    used = {view.buffer for view in (*hom.inputs, *hom.outputs)}
-    buffers = [buffer for buffer in target.buffers if buffer.name in used]
-    return sum(min(prod(shape_of(buffer, {})), points) * buffer.type.size for buffer in buffers)
+def _bytes(parts: Sequence[TuneTarget]) -> int:
+    """Return the bytes of the arrays of one launch, each counted once, of each at most an element a point."""
+    sizes: dict[str, int] = {}
+    for part in parts:
+        hom = part.launched
+        points = prod(integer(extent, {}) for extent in hom.extents)
+        used = {view.buffer for view in (*hom.inputs, *hom.outputs)}
+        for buffer in (b for b in part.buffers if b.name in used):
+            size = min(prod(shape_of(buffer, {})), points) * buffer.type.size
+            sizes[buffer.name] = max(size, sizes.get(buffer.name, 0))
+    return sum(sizes.values())
 
 
-def _history(results: Database | None, target: TuneTarget | None, device: str) -> tuple[Timing, ...]:
-    if results is None or target is None:
+def _history(results: Database | None, target: TuneTarget, device: str) -> tuple[Timing, ...]:
+    if results is None:
         return ()
     key = key_of(target.node, target.buffers, device, options_of(strict=target.strict))
     entries = sorted(results.entries(key), key=lambda entry: entry.at)
