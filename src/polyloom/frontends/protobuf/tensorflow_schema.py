@@ -58,6 +58,7 @@ TENSORFLOW = {
         "half_val": "13 int32*",
         "uint32_val": "16 uint32*",
         "uint64_val": "17 uint64*",
+        "float8_val": "18 bytes",
     },
     "FunctionDefLibrary": {"function": "1 FunctionDef*", "gradient": "2 GradientDef*"},
     "GradientDef": {"function_name": "1 string", "gradient_func": "2 string"},

@@ -15,14 +15,17 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from polyloom.files import exists
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
-from polyloom.frontends.tensorflow.tensors import STRING, Unreadable, known_shape, of_bytes, stored_type
-
-NDArray = npt.NDArray[Any]
+from polyloom.frontends.tensorflow.tensors import (
+    STRING,
+    Elements,
+    Unreadable,
+    known_shape,
+    of_bytes,
+    stored_type,
+)
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
@@ -38,7 +41,7 @@ class Checkpoint:
     shards: int
     entries: Mapping[str, Any]
 
-    def array(self, key: str) -> NDArray:
+    def array(self, key: str) -> Elements:
         """Return the array of a key. Raises ``Unreadable``; errors: ``file-...``."""
         entry = self.entries.get(key)
         if entry is None:

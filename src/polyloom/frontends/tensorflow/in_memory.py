@@ -11,15 +11,13 @@ from itertools import chain, count
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.graph.model import Graph
 from polyloom.frontends.protobuf.reading import parse
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
 from polyloom.frontends.tensorflow.read import Selection, graph_of
-
-NDArray = npt.NDArray[Any]
+from polyloom.frontends.tensorflow.tensors import Elements, as_elements
 
 
 def graph_of_function(function: Any) -> Graph:
@@ -33,15 +31,15 @@ def graph_of_function(function: Any) -> Graph:
     data = function.graph.as_graph_def().SerializeToString()
     message = parse(tensorflow_messages()["GraphDef"], data, f"the function `{name}`")
     handles = {id(v.handle): v for v in function.variables}
-    values: dict[str, NDArray] = {}
+    values: dict[str, Elements] = {}
     variables, captured = {}, {}
     for outside, inside in function.graph.captures:
         variable = handles.get(id(outside))
         if variable is None:
-            captured[_tensor(inside)] = np.asarray(outside)
+            captured[_tensor(inside)] = as_elements(np.asarray(outside))
         else:
             variables[_tensor(inside)] = known = _unlike(_tensor(variable), values)
-            values[known] = np.asarray(variable)
+            values[known] = as_elements(np.asarray(variable))
     outputs = dict(zip(_keys(function), map(_tensor, function.outputs), strict=True))
     return graph_of(message, name, Selection({}, outputs, variables, values, captured=captured, changes=True))
 

@@ -10,21 +10,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.frontends.graph.model import Graph, GraphTensor, Node
+from polyloom.frontends.graph.model import Graph, GraphTensor, Node, widened, widened_name
 from polyloom.frontends.protobuf.reading import broken, parse, read_bytes, text
 from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
 from polyloom.frontends.tensorflow.bfloat16 import rounded
 from polyloom.frontends.tensorflow.dilations import with_dilations
 from polyloom.frontends.tensorflow.functions import RawBody, RawNode, flat_nodes
+from polyloom.frontends.tensorflow.narrow import on_wide
 from polyloom.frontends.tensorflow.state import UPDATED, VARIABLES, State, ordered
 from polyloom.frontends.tensorflow.tensors import (
-    BFLOAT16,
     RESOURCE,
     TYPES,
+    Elements,
+    Narrow,
     Unreadable,
     array_of,
     element_type,
@@ -65,9 +66,9 @@ class Selection:
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, NDArray] = field(default_factory=dict)
+    values: Mapping[str, Elements] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
-    captured: Mapping[str, NDArray] = field(default_factory=dict)
+    captured: Mapping[str, Elements] = field(default_factory=dict)
     complete: bool = False
     changes: bool = False
 
@@ -145,6 +146,8 @@ class _Reading:
     inputs: list[GraphTensor] = field(default_factory=list)
     constants: dict[str, NDArray] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
+    formats: dict[str, str] = field(default_factory=dict)
+    """Of the narrow constants and what moves them, by name."""
 
     def graph(self, name: str, nodes: Sequence[RawNode]) -> Graph:
         """Return the graph of nodes that are in order."""
@@ -152,6 +155,8 @@ class _Reading:
             self._variable(handle, variable, 0, None, reference=False)
         for node in nodes:
             self._node(node)
+        kept = {*self.outputs.values()}
+        self.nodes = [*widened(self.nodes, self.formats, self.unreadable, kept, on_wide)]
         self._bind()
         outputs = [GraphTensor(n, None, None) for n in self.outputs]
         for variable in self.state.changed:
@@ -225,7 +230,7 @@ class _Reading:
         if known:
             return
         if variable in self.selection.values:
-            self.constants[variable] = _plain(self.selection.values[variable])
+            self._known(variable, self.selection.values[variable])
         elif variable in self.selection.missing:
             self.unreadable[variable] = self.selection.missing[variable]
         elif self.selection.complete:
@@ -240,14 +245,22 @@ class _Reading:
                 self.unreadable[node.name] = "a variable of which the graph does not say which"
             return
         if node.name in self.selection.captured:
-            self.constants[node.name] = _plain(self.selection.captured[node.name])
+            self._known(node.name, self.selection.captured[node.name])
             return
         shape = shape_of(node.attributes["shape"].shape) if "shape" in node.attributes else None
         self.inputs.append(_declared_tensor(node.name, number, shape))
 
+    def _known(self, name: str, found: Elements) -> None:
+        """Add a constant; one of a narrow type is held in a wider one, under another name."""
+        if isinstance(found, Narrow):
+            self.constants[widened_name(name)] = found.values
+            self.formats[name] = found.form
+        else:
+            self.constants[name] = found
+
     def _constant(self, node: RawNode) -> None:
         try:
-            self.constants[node.name] = array_of(node.attributes["value"].tensor)
+            self._known(node.name, array_of(node.attributes["value"].tensor))
         except KeyError:
             self.unreadable[node.name] = "a constant without a value"
         except Unreadable as reason:
@@ -259,11 +272,6 @@ def _declared_tensor(name: str, number: int, shape: tuple[int | str, ...] | None
     kind = element_type(number)
     other = type_name(number) if number and number not in TYPES else ""
     return GraphTensor(name, kind, shape, other)
-
-
-def _plain(array: NDArray) -> NDArray:
-    """Return an array with the elements of a type of NumPy: of bfloat16 as float32."""
-    return array.astype(np.float32) if array.dtype.name == type_name(BFLOAT16) else array
 
 
 def variable_name(handle: RawNode) -> str:
@@ -303,9 +311,10 @@ def _type(number: int) -> ElementType | str:
 
 def _tensor(tensor: Any) -> NDArray | None:
     try:
-        return array_of(tensor)
+        found = array_of(tensor)
     except Unreadable:
         return None
+    return None if isinstance(found, Narrow) else found
 
 
 def _listed(values: Any) -> tuple[Any, ...]:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
-
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.files import exists
 from polyloom.frontends.graph.model import Graph
@@ -17,9 +15,7 @@ from polyloom.frontends.protobuf.tensorflow_schema import tensorflow_messages
 from polyloom.frontends.tensorflow.checkpoint import Checkpoint, read_checkpoint
 from polyloom.frontends.tensorflow.functions import raw_node
 from polyloom.frontends.tensorflow.read import Selection, graph_of, variable_name
-from polyloom.frontends.tensorflow.tensors import Unreadable
-
-NDArray = npt.NDArray[Any]
+from polyloom.frontends.tensorflow.tensors import Elements, Unreadable
 
 FILE = "saved_model.pb"
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -73,7 +69,7 @@ def _signature(meta: Any, wanted: str | None, what: str) -> tuple[str, Any]:
     raise PolyloomError(error("model-signature", message, helps=helps))
 
 
-def _variables(meta: Any, folder: Path) -> tuple[dict[str, NDArray], dict[str, str]]:
+def _variables(meta: Any, folder: Path) -> tuple[dict[str, Elements], dict[str, str]]:
     """Return the arrays of variables by name, and those that cannot be read with the reason."""
     prefix = folder / "variables" / "variables"
     if not exists(prefix.with_name("variables.index")):

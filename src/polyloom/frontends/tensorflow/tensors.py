@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.scalar_functions.evaluation import from_bfloat16
+from polyloom.ir.scalar_functions.narrow_formats import FORMATS, as_held
+from polyloom.ir.scalar_functions.small_floats import of_codes
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
@@ -32,6 +35,18 @@ TYPES = {
 
 STRING, BFLOAT16, RESOURCE, VARIANT = 7, 14, 20, 21
 
+NARROW = {
+    24: "float8_e5m2",
+    25: "float8_e4m3fn",
+    26: "float8_e4m3fnuz",
+    28: "float8_e5m2fnuz",
+    29: "int4",
+    30: "uint4",
+    31: "int2",
+    32: "uint2",
+}
+"""Types of an element a byte whose values are held in a wider type: keys of ``narrow_formats.FORMATS``."""
+
 _OTHER_TYPES = {
     STRING: "string",
     8: "complex64",
@@ -42,10 +57,8 @@ _OTHER_TYPES = {
     18: "complex128",
     RESOURCE: "resource",
     VARIANT: "variant",
-    24: "float8_e5m2",
-    25: "float8_e4m3fn",
-    29: "int4",
-    30: "uint4",
+    27: "float8_e4m3b11fnuz",
+    **NARROW,
 }
 
 _FIELDS = {
@@ -57,11 +70,23 @@ _FIELDS = {
     19: "half_val",
     22: "uint32_val",
     23: "uint64_val",
+    **{number: "float8_val" for number, name in NARROW.items() if name.startswith("float8")},
 }
 """Where elements are stored if not as raw bytes; the other types in ``int_val``."""
 
 LARGEST_FILL = 2**28
 """Elements of a constant that the file gives by fewer values than it has elements."""
+
+
+@dataclass(frozen=True, eq=False)
+class Narrow:
+    """The elements of a tensor of a narrow type, ``form``, in the wider type that holds them."""
+
+    values: NDArray
+    form: str
+
+
+Elements = NDArray | Narrow
 
 
 class Unreadable(Exception):
@@ -94,32 +119,58 @@ def known_shape(shape: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in found)
 
 
-def array_of(tensor: Any) -> NDArray:
+def array_of(tensor: Any) -> Elements:
     """Return the elements of a tensor. Raises ``Unreadable``."""
     kind = stored_type(tensor.dtype)
     shape = known_shape(tensor.tensor_shape)
     if tensor.tensor_content:
         return of_bytes(tensor.tensor_content, tensor.dtype, shape)
-    found = _of_values(getattr(tensor, _FIELDS.get(tensor.dtype, "int_val")), kind, shape)
-    return from_bfloat16(found) if tensor.dtype == BFLOAT16 else found
+    return _decoded(
+        _of_values(getattr(tensor, _FIELDS.get(tensor.dtype, "int_val")), kind, shape), tensor.dtype
+    )
 
 
 def stored_type(number: int) -> ElementType:
     """Return the type that holds the bits of a tensor's elements. Raises ``Unreadable``."""
+    if number in NARROW:
+        return ElementType.UINT8
     kind = ElementType.UINT16 if number == BFLOAT16 else TYPES.get(number)
     if kind is None:
         raise Unreadable(f"its elements are of type {type_name(number)}")
     return kind
 
 
-def of_bytes(data: bytes, number: int, shape: Sequence[int]) -> NDArray:
+def of_bytes(data: bytes, number: int, shape: Sequence[int]) -> Elements:
     """Return an array of little-endian elements of a type by its number. Raises ``Unreadable``."""
     kind = stored_type(number)
     if len(data) != prod(shape) * kind.dtype.itemsize:
         raise Unreadable(f"it has {len(data)} bytes, not those of its shape {list(shape)}")
     stored = np.frombuffer(data, kind.dtype.newbyteorder("<"))
-    found = stored.astype(kind.dtype, copy=False).reshape(shape)
-    return from_bfloat16(found) if number == BFLOAT16 else found
+    return _decoded(stored.astype(kind.dtype, copy=False).reshape(shape), number)
+
+
+def as_elements(array: NDArray) -> Elements:
+    """Return an array of a running TensorFlow: of bfloat16 as float32, of a narrow type in a wider one."""
+    name = array.dtype.name
+    if name == type_name(BFLOAT16):
+        return array.astype(np.float32)
+    return Narrow(as_held(array, name), name) if name in NARROW.values() else array
+
+
+def _decoded(stored: NDArray, number: int) -> Elements:
+    """Return the elements whose bits are given."""
+    if number == BFLOAT16:
+        return from_bfloat16(stored)
+    name = NARROW.get(number)
+    if name is None:
+        return stored
+    form = FORMATS[name]
+    if form.limits is None:
+        return Narrow(of_codes(form.values, stored), name)
+    least, largest = form.limits
+    codes = stored & np.uint8(largest - least)
+    sign = np.uint8(-least)
+    return Narrow((codes ^ sign).astype(form.held.dtype) - form.held.dtype.type(sign), name)
 
 
 def _of_values(stored: Any, kind: ElementType, shape: Sequence[int]) -> NDArray:
@@ -141,5 +192,7 @@ def _as_array(stored: Any, kind: ElementType) -> NDArray:
         return np.asarray(stored, np.int64).astype(np.uint16).view(np.float16)
     if kind.is_float:
         return np.asarray(stored, kind.dtype)
+    if isinstance(stored, bytes):
+        return np.frombuffer(stored, kind.dtype)
     wide = np.uint64 if kind in (ElementType.UINT32, ElementType.UINT64) else np.int64
     return np.asarray(stored, wide).astype(kind.dtype)
