@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import abc
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir.program import Program
@@ -40,9 +40,6 @@ from polyloom.wafer.simd.decision import (
 from polyloom.wafer.simd.paper_strategies import enlarge
 from polyloom.wafer.simd.whole_stream import whole_stream
 from polyloom.workers.crew import ALONE, Crew
-
-if TYPE_CHECKING:
-    pass
 
 CHECK_SECONDS = 60.0
 """How long a C program may run with which tuned results are compared."""
@@ -123,7 +120,19 @@ def _analysed(
     other = decided(transposable=True)
     if all(a.done_like(b) for a, b in zip(plain, other, strict=True)):
         return analysis(plain)
-    return min(analysis(plain), analysis(other), key=partial(_price, limit=limit))
+    return _cheaper(analysis(plain), lambda: analysis(other), limit)
+
+
+def _cheaper(
+    analysis: LayerAnalysis, make_other: abc.Callable[[], LayerAnalysis], limit: float
+) -> LayerAnalysis:
+    """Return the first of two analyses of a layer, or the other one where that takes fewer cycles.
+
+    The other one is not compiled further once it takes more than the first.
+    """
+    first = _price(analysis, limit)
+    other = make_other()
+    return other if _price(other, min(first, limit)) < first else analysis
 
 
 def _price(analysis: LayerAnalysis, limit: float) -> float:
@@ -134,12 +143,22 @@ def _price(analysis: LayerAnalysis, limit: float) -> float:
         return inf
 
 
-@lru_cache(maxsize=4)
 def _cycles(analysis: LayerAnalysis, limit: float) -> Price:
     """Return the estimated cycles; callers ask again for what ``_analysed`` has compared.
 
     A layer is not compiled further once its roles so far take more than ``limit``.
     """
+    known = _PRICES.get(analysis)
+    if known is None or (known.at_least and known.cycles <= limit):
+        known = _PRICES[analysis] = _compiled_cycles(analysis, limit)
+    return known
+
+
+_PRICES: WeakKeyDictionary[LayerAnalysis, Price] = WeakKeyDictionary()
+"""What analyses that are still in use cost."""
+
+
+def _compiled_cycles(analysis: LayerAnalysis, limit: float) -> Price:
     machine = analysis.options.machine
     watch = Watch(analysis, machine, limit)
     try:
