@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import EXAMPLES, Captured, document, failure
 
 from polyloom import read_program, simulate_layers
+from polyloom.api import alike_layers, simulation
 from polyloom.cli.main import run
+from polyloom.ir.program import Program
 
 MAPS = {
     "h": "size: { PE[2, 1] }\ncompute_map: { h[i, j] -> PE[j//2, 0] }\n",
@@ -120,3 +123,76 @@ def test_a_page_of_layers(capsys: Captured, net: list[str], tmp_path: Path) -> N
     text = page.read_text()
     assert text.count(">passed<") == 3 and all(f">{name}</a>" in text for name in MAPS)
     capsys.readouterr()
+
+
+COUNTED = """
+lair add<T>(): T x -> T y { all () in () y = x + 1 }
+lair twice<T>(N): T x[N] -> T z[N] { all (i) in (N) z[i] = x[i] + x[i] }
+graph net: float16 x[4], int64 steps -> float16 z[4], int64 counted
+{
+  counted = add<int64>()(steps)
+  z = twice<float16>(4)(x)
+}
+"""
+
+
+def test_a_counter_of_another_type_is_left_to_the_host(capsys: Captured, tmp_path: Path) -> None:
+    (tmp_path / "net.lair").write_text(COUNTED)
+    assert run(["simulate", str(tmp_path / "net.lair"), "--per-layer"]) == 0
+    out = capsys.readouterr().out
+    assert "1 layer is left to the host (add)" in out and "no int64" in out and "1 of 2 layers" in out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        COUNTED.replace("int64 counted", "int64 counted, int64 more").replace(
+            "  z =", "  more = add<int64>()(counted)\n  z ="
+        ),
+        COUNTED.replace("float16", "float64"),
+    ],
+    ids=["read by another", "nothing left"],
+)
+def test_what_others_need_is_refused(capsys: Captured, tmp_path: Path, text: str) -> None:
+    (tmp_path / "net.lair").write_text(text)
+    assert run(["simulate", str(tmp_path / "net.lair"), "--per-layer"]) == 3
+    assert "error[wafer-type]" in capsys.readouterr().err
+
+
+ALIKE = """
+lair first<T>(N): T x[N], T b[N] -> T y[N] { all (i) in (N) y[i] = x[i] - b[i] }
+graph net: float16 x[4], float16 b[4], float16 c[4] -> float16 z[4]
+{
+  y = first<float16>(4)(x, b)
+  z = first<float16>(4)(c, y)
+}
+"""
+
+
+def test_layers_that_are_alike_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+
+    def compile_wafer(program: Program, *args: Any, **named: Any) -> Any:
+        compiled.append(program.name)
+        return plain(program, *args, **named)
+
+    plain = simulation.compile_wafer
+    monkeypatch.setattr(simulation, "compile_wafer", compile_wafer)
+    program = read_program(ALIKE)
+    found = simulate_layers(program, check=True)
+    assert compiled == ["y"] and found.fault() is None
+    assert [list(r.outputs) for r in found.results] == [["y"], ["z"]]
+    monkeypatch.setattr(alike_layers, "alike_text", lambda program: program.name)
+    apart = simulate_layers(program, check=True)
+    assert compiled == ["y", "y", "z"]
+    for one, other in zip(found.layers, apart.layers, strict=True):
+        assert one.json() == other.json()
+        assert one.result is not None and other.result is not None
+        assert all((one.result.outputs[n] == a).all() for n, a in other.result.outputs.items())
+
+
+def test_a_refusal_has_the_names_of_each_layer() -> None:
+    found = simulate_layers(read_program(ALIKE.replace("float16", "float64")))
+    messages = [[d.message for d in run.refusal.diagnostics] for run in found.layers if run.refusal]
+    assert [any(f"`{n}`" in m for m in told) for n, told in zip("bc", messages, strict=True)] == [True, True]
+    assert not any("`b`" in m or "`x`" in m for m in messages[1])

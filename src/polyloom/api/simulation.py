@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy.typing as npt
 
+from polyloom.api.alike_layers import LayerTask, alike, run_like
 from polyloom.api.evaluation import trace_tensors
 from polyloom.api.mapping import choose_mapping, known_mapping, mapping_of
 from polyloom.api.reading import MACHINE, Path, in_shorts, load_for_wafer, load_tensor_program
 from polyloom.api.wafer import compile_wafer
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.conversion.bytes_as_shorts import taken
-from polyloom.ir.conversion.split_layers import Layer, layers_of
+from polyloom.ir.conversion.split_layers import layers_of
 from polyloom.ir.evaluation.random_inputs import Scale, random_inputs
 from polyloom.ir.program import Program
 from polyloom.ir.verification.comparison import Reals
@@ -178,25 +179,31 @@ def simulate_layers(
     layers = layers_of(program)
     common = {"machine": machine, "memory": memory, "check": check, **options}
     tasks = [
-        _Task(layer, given.get(layer.name), {name: tensors[name] for name in layer.program.inputs}, common)
+        LayerTask(layer, given.get(layer.name), {n: tensors[n] for n in layer.program.inputs}, common)
         for layer in layers
     ]
+    groups = alike(tasks)
+
+    def begun(at: int) -> None:
+        for task in groups[at] if progress is not None else ():
+            progress(task.layer.name)
+
     with crew_of(jobs, cluster) as crew:
-        begun = None if progress is None else (lambda at: progress(layers[at].name))
-        return ModelRun(program.name, machine, tuple(crew.each(_simulated_layer, tasks, begun)))
+        found = crew.each(_simulated_layers, groups, begun)
+    order = {id(task): k for k, task in enumerate(tasks)}
+    places = [order[id(task)] for task in chain.from_iterable(groups)]
+    runs = dict(zip(places, chain.from_iterable(found), strict=True))
+    return ModelRun(program.name, machine, tuple(runs[k] for k in range(len(tasks))))
 
 
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """A layer, its map (None: what is chosen for it), what it takes, and the options of ``simulate``."""
-
-    layer: Layer
-    source: Path | None
-    arrays: Mapping[str, npt.NDArray[Any]]
-    options: Mapping[str, Any]
+def _simulated_layers(tasks: Sequence[LayerTask]) -> list[LayerRun]:
+    """Simulate layers that are alike: the first one is compiled, and the others run its code."""
+    first, *others = tasks
+    run = _simulated_layer(first)
+    return [run, *(run_like(run, task) or _simulated_layer(task) for task in others)]
 
 
-def _simulated_layer(task: _Task) -> LayerRun:
+def _simulated_layer(task: LayerTask) -> LayerRun:
     choice = None
     layer, options = task.layer, task.options
     machine, memory = options["machine"], options["memory"]
@@ -207,8 +214,8 @@ def _simulated_layer(task: _Task) -> LayerRun:
             choice = known_mapping(layer.program, machine=machine, memory=memory)
         result = simulate(layer.program, choice.mapping, task.arrays, **options)
     except PolyloomError as fault:
-        return LayerRun(layer, choice, None, fault)
-    return LayerRun(layer, choice, result, None)
+        return LayerRun(layer=layer, choice=choice, result=None, refusal=fault)
+    return LayerRun(layer=layer, choice=choice, result=result, refusal=None)
 
 
 def _check_numbers(invocations: int, density: float) -> None:

@@ -19,9 +19,24 @@ def print_layers(run: ModelRun) -> None:
     """Print a row for each layer and their sum; then a row for each task, with why it is done by loops."""
     out = console(piped=WIDE)
     out.print(_figures(run))
+    if run.of_the_host:
+        out.print(_host(run))
     if run.results:
         out.print()
         _print_tasks(run, out)
+
+
+def _host(run: ModelRun) -> str:
+    """Return which layers are left to the host, in one line."""
+    names = [layer.layer.name for layer in run.of_the_host]
+    shown = ", ".join(names[:_NAMED]) + (" and others" if len(names) > _NAMED else "")
+    types = {t.type.value for layer in run.of_the_host for t in layer.layer.program.tensors}
+    count = f"{len(names)} layer{'s are' if len(names) > 1 else ' is'} left to the host ({shown})"
+    return f"{count}: no other has their tensors, and the machine has no {' or '.join(sorted(types))}"
+
+
+_NAMED = 3
+"""Layers that a line names."""
 
 
 def _figures(run: ModelRun) -> Table:
@@ -33,14 +48,16 @@ def _figures(run: ModelRun) -> Table:
     for name, footer in zip(COLUMNS, [*footers, "", ""], strict=True):
         table.add_column(name, justify="right", footer=footer, no_wrap=True)
     table.add_column("check", no_wrap=True)
+    left = run.of_the_host
     for layer in run.layers:
-        table.add_row(*_cells(layer))
+        table.add_row(*_cells(layer, "the host's" if layer in left else "refused"))
     return table
 
 
-def _cells(run: LayerRun) -> list[str | Text]:
+def _cells(run: LayerRun, otherwise: str) -> list[str | Text]:
+    """Return a row; ``otherwise``: what is said of a layer that was not simulated."""
     if run.result is None:
-        return [run.layer.name, *("" for _ in COLUMNS), Text("refused", style="yellow")]
+        return [run.layer.name, *("" for _ in COLUMNS), Text(otherwise, style="yellow")]
     s = run.result.simulation
     grid = run.result.program.analysis.border.given.grid
     pes = f"{s.pe_count:,} of {grid.width} x {grid.height}"

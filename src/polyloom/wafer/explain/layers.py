@@ -6,8 +6,9 @@ Not in the papers.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, starmap
 from typing import Any
 
@@ -38,17 +39,19 @@ class TaskShape:
     reason: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class LayerRun:
     """A layer that was simulated (``result``), or the ``refusal``.
 
-    ``choice``: its mapping and what that was chosen among; None where that was refused already.
+    ``choice``: its mapping and what that was chosen among; None where that was refused already. ``names``: of
+    a layer that is alike, whose code ran: its tensors and statements, with this one's.
     """
 
     layer: Layer
     choice: Choice | None
     result: SimulationResult | None
     refusal: PolyloomError | None
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         found = self.refusal.diagnostics[0].code if self.refusal else f"{self.result!r}"
@@ -62,7 +65,8 @@ class LayerRun:
     @property
     def shapes(self) -> tuple[TaskShape, ...]:
         """How its computation tasks are done; none where it was refused."""
-        return () if self.result is None else tuple(map(_shape, self.result.program.analysis.simd))
+        found = () if self.result is None else map(_shape, self.result.program.analysis.simd)
+        return tuple(replace(s, task=self.names.get(s.task, s.task)) for s in found)
 
     def json(self) -> Document:
         """Return an entry of ``layers``."""
@@ -95,6 +99,17 @@ class ModelRun:
         """What was simulated."""
         return tuple(run.result for run in self.layers if run.result is not None)
 
+    @property
+    def of_the_host(self) -> tuple[LayerRun, ...]:
+        """What is left to the host: the machine lacks the types, and no other layer has any of the tensors.
+
+        Counters of steps, which are integers of 64 bits. None where nothing runs on the machine.
+        """
+        holders = Counter(name for run in self.layers for name in _tensors(run))
+        refused = (run for run in self.layers if run.refusal is not None and self.results)
+        alone = (run for run in refused if all(holders[name] == 1 for name in _tensors(run)))
+        return tuple(run for run in alone if "wafer-type" in (codes := _codes(run)) and codes <= _TYPES)
+
     def json(self) -> Document:
         """Return the document of ``simulate --per-layer --json``. Source: docs/interface.md."""
         runs = [result.simulation for result in self.results]
@@ -105,6 +120,7 @@ class ModelRun:
             "total": {
                 "layers": len(self.layers),
                 "simulated": len(runs),
+                "host": len(self.of_the_host),
                 "cycles": sum(run.cycles for run in runs),
                 "limit": sum(run.limit.cycles for run in runs),
                 "wavelets": sum(run.wavelets for run in runs),
@@ -115,11 +131,17 @@ class ModelRun:
 
     def fault(self) -> PolyloomError | None:
         """Return what was refused, with its layer, and what was computed wrong; None where all went well."""
-        refused = fault_of([(run.layer.name, run.refusal) for run in self.layers if run.refusal is not None])
+        refused = fault_of([(run.layer.name, fault) for run, fault in self._refused()])
         wrong = tuple(self._mismatches())
         if not wrong:
             return refused
         return PolyloomError(*(() if refused is None else refused.diagnostics), *wrong)
+
+    def _refused(self) -> Iterator[tuple[LayerRun, PolyloomError]]:
+        left = self.of_the_host
+        for run in self.layers:
+            if run.refusal is not None and run not in left:
+                yield run, run.refusal
 
     def _mismatches(self) -> Iterator[Diagnostic]:
         for run in self.layers:
@@ -145,6 +167,18 @@ def _in_layer(name: str, refusal: PolyloomError) -> Iterator[Diagnostic]:
     for fault in refusal.diagnostics:
         notes = [f"in the layer `{name}`", *fault.notes]
         yield error(fault.code, fault.message, fault.span, label=fault.label, notes=notes, helps=fault.helps)
+
+
+_TYPES = frozenset({"wafer-type", "wafer-function"})
+"""Codes of refusals for types: of tensors, and of what is computed in them."""
+
+
+def _tensors(run: LayerRun) -> set[str]:
+    return {*run.layer.program.inputs, *run.layer.program.outputs}
+
+
+def _codes(run: LayerRun) -> set[str]:
+    return set() if run.refusal is None else {fault.code for fault in run.refusal.diagnostics}
 
 
 def _shape(analysis: SimdAnalysis) -> TaskShape:

@@ -51,13 +51,13 @@ def chosen(
     Errors: those of ``choose``.
     """
     names = _names(program)
-    alike = renamed(program, names)
-    text = "" if source is None else _with_names(source.text, names)
-    key = _digest(print_program(alike), text, repr((size, options)), repr(machine), _compiler())
+    text = "" if source is None else with_names(source.text, names)
+    key = _digest(alike_text(program), text, repr((size, options)), repr(machine), _compiler())
     store = folder or cache_folder()
     path = store / f"map-{key}.json"
     if is_whole(path):
-        known = _read(path, program, names)
+        back = {new: old for old, new in names.items()}
+        known = _read(path.read_bytes()[:-_DIGEST_BYTES], program, back)
         if known is not None:
             return known
     choice = choose(source, program, machine, size, options)
@@ -66,23 +66,42 @@ def chosen(
     return choice
 
 
+def alike_text(program: Program) -> str:
+    """Return a layer as text without names of its own: that of all layers that are alike."""
+    return print_program(renamed(program, _names(program)))
+
+
+def names_between(program: Program, other: Program) -> dict[str, str]:
+    """Return the names of tensors and statements of a layer, each with that of a layer that is alike."""
+    back = {new: old for old, new in _names(other).items()}
+    return {old: back[new] for old, new in _names(program).items()}
+
+
+def chosen_for(choice: Choice, program: Program, names: Mapping[str, str]) -> Choice | None:
+    """Return what was chosen for a layer as what is chosen for one that is alike; ``names``: to those of it.
+
+    None where the map cannot be read with these.
+    """
+    return _read(_written(choice, {}), program, names)
+
+
 def _written(choice: Choice, names: Mapping[str, str]) -> bytes:
-    candidates = [[_with_names(c.text, names), c.cycles, c.variants] for c in choice.candidates]
-    document = {"map": _with_names(choice.text, names), "notes": list(choice.notes), "candidates": candidates}
+    candidates = [[with_names(c.text, names), c.cycles, c.variants] for c in choice.candidates]
+    notes = [with_names(note, names) for note in choice.notes]
+    document = {"map": with_names(choice.text, names), "notes": notes, "candidates": candidates}
     return json.dumps(document).encode()
 
 
-def _read(path: Path, program: Program, names: Mapping[str, str]) -> Choice | None:
-    """Return a map that was kept, with a program's names; None where it cannot be read with them."""
-    back = {new: old for old, new in names.items()}
-    document = json.loads(path.read_bytes()[:-_DIGEST_BYTES])
-    text = _with_names(document["map"], back)
+def _read(written: bytes, program: Program, names: Mapping[str, str]) -> Choice | None:
+    """Return a map that was written, with a program's names; None where it cannot be read with them."""
+    document = json.loads(written)
+    text = with_names(document["map"], names)
     try:
         mapping = read_mapping(Source("<map chosen before>", text), program)
     except PolyloomError:
         return None
-    found = (Candidate(_with_names(t, back), cycles, variants=n) for t, cycles, n in document["candidates"])
-    notes = tuple(_with_names(note, back) for note in document["notes"])
+    found = (Candidate(with_names(t, names), cycles, variants=n) for t, cycles, n in document["candidates"])
+    notes = tuple(with_names(note, names) for note in document["notes"])
     return Choice(mapping, text, tuple(found), notes)
 
 
@@ -122,14 +141,17 @@ def renamed(program: Program, names: Mapping[str, str]) -> Program:
     )
 
 
-def _with_names(text: str, names: Mapping[str, str]) -> str:
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with other names."""
     return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
 
 
 @cache
 def _compiler() -> str:
-    """Return a digest of what a choice depends on: the rooms that compile and price layers."""
-    return _digest(*(t for room in ("ir", "polyhedra", "wafer") for t in _texts(files("polyloom") / room)))
+    """Return a digest of what a choice depends on: stages, and rooms that compile and price layers."""
+    sources = files("polyloom")
+    stages = (sources / "pipeline.py").read_text(encoding="utf-8")
+    return _digest(stages, *(t for room in ("ir", "polyhedra", "wafer") for t in _texts(sources / room)))
 
 
 _AFTER = frozenset({"csl_output", "explain", "host", "network", "simulation", "simulator"})

@@ -81,7 +81,8 @@ def _compute_bound(
     busiest = int(total.argmax())
     pairs = int((_total(list(started.values())) + 0 * total)[busiest])
     chosen = f", {pairs} of them to start a task for each pair, which our code chooses" if pairs else ""
-    return Limit(int(total[busiest]), f"computation of {', '.join(executing)}{chosen}")
+    computing = ", ".join(f"`{name}`" for name in executing)
+    return Limit(int(total[busiest]), f"computation of {computing}{chosen}")
 
 
 def _total(parts: list[Integers]) -> Integers:
@@ -176,13 +177,13 @@ def _link_bounds(
             tensor = inputs[group.tensor]
             batch = tensor if invocations > 1 else tensor[None]
             count = sum(_wavelets(order, batch[n], group, together) for n in range(invocations))
-            yield Limit(count + hop, f"the link that brings {group.tensor} to port {order.position}")
+            yield Limit(count + hop, f"the link that brings `{group.tensor}` to port {order.position}")
     for group in program.outputs:
         if group.sparse:
             continue
         for order in port_orders(group.ports, group.side, grid.positions(group.side)):
             count = -(-len(order.index) // _held(group.type, together)) * invocations
-            yield Limit(count + hop, f"the link that takes {group.tensor} to port {order.position}")
+            yield Limit(count + hop, f"the link that takes `{group.tensor}` to port {order.position}")
 
 
 def _wavelets(order: PortOrder, tensor: AnyArray, group: PortGroup, together: int) -> int:
