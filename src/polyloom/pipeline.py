@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir.program import Program
-from polyloom.polyhedra.effort import keeping_answers, naming, refusing
+from polyloom.polyhedra.effort import TooHardError, keeping_answers, naming, refusing
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout.fabric_use import fabric_uses
 from polyloom.wafer.array_layout.order import lay_out, layout_remarks
@@ -24,7 +24,15 @@ from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.options import Extension
 from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.mapping.supported import check_expressible
-from polyloom.wafer.placement.candidates import Candidate, Price, Pricers, SearchOptions, Wanted, priced
+from polyloom.wafer.placement.candidates import (
+    Candidate,
+    GivenUp,
+    Price,
+    Pricers,
+    SearchOptions,
+    Wanted,
+    priced,
+)
 from polyloom.wafer.placement.choose import Choice, complete
 from polyloom.wafer.placement.cost.model import TooSlow, Watch, estimated_cycles
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
@@ -165,6 +173,8 @@ def _compiled_cycles(analysis: LayerAnalysis, limit: float) -> Price:
         return Price(estimated_cycles(compile_program(analysis, machine, files=False, seen=watch.see)))
     except TooSlow as found:
         return Price(found.cycles, at_least=True)
+    except TooHardError as fault:
+        raise GivenUp(str(fault), watch.cycles) from fault
 
 
 def _undecided(

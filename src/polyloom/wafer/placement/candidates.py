@@ -45,8 +45,16 @@ class Price:
 Pricer = Callable[[Program, LairMap, float], Price]
 """Compiles a mapping and returns its price; it may stop where that is above the given cycles.
 
-Raises PolyloomError where a check refuses it.
+Raises PolyloomError where a check refuses it, GivenUp where isl did too much when something was known.
 """
+
+
+class GivenUp(TooHardError):  # never leaves this room's callers
+    """isl was given up on for a mapping of which it was known that it takes ``cycles`` or more."""
+
+    def __init__(self, question: str, cycles: float) -> None:
+        super().__init__(question)
+        self.cycles = cycles
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ class Candidate:
 
     ``placement``: the part of the text that says where statements are; ``variants``: how many legal mappings
     with this placement were compared, of which this is the best one. ``effort``: how often the usual effort
-    of isl it was given.
+    of isl it was given. ``at_least``: cycles that it takes at least, where isl was given up on.
     """
 
     text: str
@@ -95,6 +103,7 @@ class Candidate:
     placement: str = ""
     variants: int = 1
     effort: int = 1
+    at_least: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,7 @@ class Pricers:
 
 def priced(program: Program, wanted: Wanted, pricer: Pricer) -> Candidate:
     """Compile a mapping, and return it with its cycles, or why it is refused."""
-    cycles = float("inf")
+    cycles, at_least = inf, 0.0
     refusal: PolyloomError | None = None
     try:
         with at_most(wanted.effort * _EFFORT * (1 + len(program.statements))):
@@ -130,9 +139,12 @@ def priced(program: Program, wanted: Wanted, pricer: Pricer) -> Candidate:
         refusal = Unsupported(_too_slow(price.cycles)) if price.at_least else None
     except PolyloomError as found:
         refusal = found
-    except TooHardError:
+    except TooHardError as found:
         refusal = Unsupported(_too_hard())
-    return Candidate(wanted.text, cycles, refusal, wanted.placement, effort=wanted.effort)
+        at_least = found.cycles if isinstance(found, GivenUp) else 0.0
+    return Candidate(
+        wanted.text, cycles, refusal, wanted.placement, effort=wanted.effort, at_least=at_least
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,23 +303,24 @@ def _retry_hard(
     With much more where their estimates are below its cycles. With some more where they are not far above its
     own estimate, and no more classes share an axis: such a layout can be compiled. The simplest first: it may
     be better than what the others could be. Neither where all that are like it were estimated so much too low
-    that it would be far from the best.
+    that it would be far from the best, nor where the roles of which there was a program take longer.
     """
-    best, hard = _Best(), list[tuple[int, float, Plan]]()
+    best, hard = _Best(), list[tuple[int, float, Plan, float]]()
     for ranked, (plan, candidate) in tried:
         best = best.or_better(candidate, ranked.digits, ranked.estimate.cycles)
         if _was_too_hard(candidate):
-            hard.append((ranked.digits, ranked.estimate.cycles, plan))
+            hard.append((ranked.digits, ranked.estimate.cycles, plan, candidate.at_least))
     enough = _SPARE * best.cycles
     hopeful = [e for e in hard if (low := _too_low(tried, e[0])) <= 1 or e[1] * low < enough]
+    hopeful = [entry for entry in hopeful if entry[3] <= best.cycles]
     retried = sorted(hopeful, key=lambda entry: entry[:2])[: search.options.retried]
     cutoff = search.options.cutoff
-    slow = _CLOSE * best.cycles
-    search.coming((plan for _, expected, plan in retried if expected < best.cycles), _MORE, slow)
-    for digits, expected, plan in retried:
+    better = [plan for _, expected, plan, _ in retried if expected < best.cycles]
+    search.coming(better, _MORE, best.cycles)
+    for digits, expected, plan, at_least in retried:
         effort = best.effort_for(digits, expected, cutoff)
-        if effort > 1:
-            again = search.tried(plan, effort, _CLOSE * best.cycles, again=True)
+        if effort > 1 and at_least <= best.cycles:
+            again = search.tried(plan, effort, best.cycles, again=True)
             best = best.or_better(again, digits, expected)
             yield plan, again
 

@@ -90,10 +90,11 @@ class TooSlow(Exception):  # never leaves the cost model's callers
 
 @dataclass
 class Watch:
-    """What the roles of a layer take at least, as their programs are made: no less than ``limit`` lets go on.
+    """What the roles of a layer take at least, as their programs are made: no more than ``limit`` lets go on.
 
-    ``alone``, ``together``: the most of a role so far, as in ``_Priced``. Whether elements travel in pairs is
-    known when all roles are: here they do wherever that saves cycles.
+    ``alone``, ``together``: the most of a role so far, as in ``_Priced``; ``cycles``: what the layer takes at
+    least. Whether elements travel in pairs is known when all roles are: here they do wherever that saves
+    cycles.
     """
 
     analysis: LayerAnalysis
@@ -101,17 +102,16 @@ class Watch:
     limit: float
     alone: float = 0.0
     together: float = 0.0
+    cycles: float = 0.0
 
     def see(self, role: RoleProgram) -> None:
         """Look at the next role. Raises TooSlow where the layer takes more cycles than the limit."""
-        if not math.isfinite(self.limit):
-            return
         found = _role(self.analysis, self.machine, role, pairs=self.machine.wavelet_elements > 1)
         self.alone = max(self.alone, found.setup + found.own)
         self.together = max(self.together, found.together)
-        cycles = self.alone + self.together + self._waiting
-        if cycles > self.limit:
-            raise TooSlow(cycles)
+        self.cycles = self.alone + self.together + self._waiting
+        if self.cycles > self.limit:
+            raise TooSlow(self.cycles)
 
     @cached_property
     def _waiting(self) -> float:
