@@ -185,8 +185,9 @@ def simulate_layers(
     groups = alike(tasks)
 
     def begun(at: int) -> None:
-        for task in groups[at] if progress is not None else ():
-            progress(task.layer.name)
+        for task in groups[at]:
+            if progress is not None:
+                progress(task.layer.name)
 
     with crew_of(jobs, cluster) as crew:
         found = crew.each(_simulated_layers, groups, begun)

@@ -142,9 +142,7 @@ def priced(program: Program, wanted: Wanted, pricer: Pricer) -> Candidate:
     except TooHardError as found:
         refusal = Unsupported(_too_hard())
         at_least = found.cycles if isinstance(found, GivenUp) else 0.0
-    return Candidate(
-        wanted.text, cycles, refusal, wanted.placement, effort=wanted.effort, at_least=at_least
-    )
+    return Candidate(wanted.text, cycles, refusal, wanted.placement, effort=wanted.effort, at_least=at_least)
 
 
 @dataclass(frozen=True, eq=False)
