@@ -185,18 +185,17 @@ def c_text(function: Function, *, shares: bool = False, reader: Reader | None = 
     taken = (*_TAKEN, *NAMES, *ROWS, *_COUNTS, name, *(f"{function.name}_{k}" for k in range(1000)))
     names = c_names(_all_names(function), taken)
     language = QUICK_C if function.contracted else C
-    scope = Scope(names, dialect=language.noting())
+    variables = dict[str, Variable]()
     for parameter in function.parameters:
         words = {"const"} if parameter.constant else set()
         words |= {"restrict"} if parameter.alone else set()
-        variable = Variable(
+        variables[parameter.name] = Variable(
             names[parameter.name], parameter.type, parameter.shape, qualifiers=frozenset(words)
         )
-        scope = scope.with_variable(parameter.name, variable)
     for view in function.reshaped:
-        same = scope.variables[view.parameter]
-        variable = replace(same, text=names[view.name], shape=view.shape, memory=same.text)
-        scope = scope.with_variable(view.name, variable)
+        same = variables[view.parameter]
+        variables[view.name] = replace(same, text=names[view.name], shape=view.shape, memory=same.text)
+    scope = Scope(names, variables, dialect=language.noting())
     pragma = gcc_pragma(
         strict=not function.contracted,
         keeps=carries_values(function.body),
@@ -207,6 +206,7 @@ def c_text(function: Function, *, shares: bool = False, reader: Reader | None = 
     printer = _Entry(
         name=name,
         integers=frozenset(function.integers),
+        names=frozenset(names.values()),
         shared={} if shares else None,
         around=around,
         reader=reader,
@@ -221,9 +221,9 @@ def c_text(function: Function, *, shares: bool = False, reader: Reader | None = 
 _WORD = re.compile(r"(?<![.>\w])[A-Za-z_]\w*")
 
 
-def _without_names(lines: Sequence[str], scope: Scope) -> str:
+def _without_names(lines: Sequence[str], names: frozenset[str]) -> str:
     """Return a text in which the program's names are numbers, in the order in which they are met."""
-    names, numbers = {*scope.names.values()}, dict[str, str]()
+    numbers = dict[str, str]()
 
     def number(found: re.Match[str]) -> str:
         word = found.group()
@@ -311,6 +311,8 @@ class _Entry:
     name: str
     integers: frozenset[str]
     """Integers that are known where the printer is."""
+    names: frozenset[str]
+    """What the program's names are in C."""
     shared: dict[str, str] | None = None
     """The names of parts by their texts without names; None: every part is a function of its own."""
     around: Around = field(default_factory=Around)
@@ -488,7 +490,7 @@ class _Entry:
         heads += [f"int64_t {scope.names[n]}" for n in integers]
         parameters = ", ".join((*heads, *taken)) or "void"
         if self.shared is not None:
-            name = self.shared.setdefault(_without_names([parameters, *lines], scope), name)
+            name = self.shared.setdefault(_without_names([parameters, *lines], self.names), name)
         if all(part.name != name for part in self.parts):
             self._add(CFunction(name, f"void {name}({parameters})", tuple(lines), inside.needs))
         return _Called(name, tuple(v for _, v in given), tuple(integers), tuple(n for n, _ in arrays))
