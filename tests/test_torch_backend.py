@@ -364,3 +364,48 @@ def test_an_encoder_layer_that_is_one_operation_runs_here(activation: str, norm_
     with torch.no_grad(), warnings.catch_warnings():
         warnings.filterwarnings("error", message="a graph runs as PyTorch")
         torch.testing.assert_close(compiled(layer)(x), layer(x))
+
+
+ORDERS = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_tensors_are_taken_in_the_order_in_which_they_lie(order: tuple[int, ...]) -> None:
+    """Without a copy: such calls are repeated in C. Others of the same shape lie otherwise."""
+
+    def call(x: Any, y: Any) -> Any:
+        return x.cumsum(0) * y[1] + x.amax(1, keepdim=True)
+
+    traced = torch.fx.symbolic_trace(call)
+    x, y = torch.randn(3, 3, 3), torch.randn(2, 3, 3, 3)
+    examples = torch.fx.experimental.proxy_tensor.make_fx(traced)(x, y)
+    graph = backend.Graph(examples, {})
+    moved = x.permute(order)
+    for given in (moved, x, moved, moved.clone(), moved[:, ::2, :].expand(3, -1, 3)[:, :1].expand(3, 3, 3)):
+        torch.testing.assert_close(graph(given, y)[0], call(given, y))
+    programs = graph._made.values()
+    assert len(programs) == len({(0, 1, 2), order})
+    (taken,) = (p for p in programs if p.places[0][2] == (() if order == (0, 1, 2) else inverse(order)))
+    graph(moved, y)
+    assert taken.compiled._again is not None
+
+
+def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(order.index(k) for k in range(len(order)))
+
+
+def test_a_weight_that_lies_transposed_is_no_copy_in_the_backward_graph(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Any] = []
+    begin = backend._Program.__init__
+    monkeypatch.setattr(backend._Program, "__init__", lambda p, *a: (made.append(p), begin(p, *a))[1])
+    module = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Tanh(), torch.nn.Linear(5, 3))
+    other, x = models.copy.deepcopy(module), (torch.randn(2, 4),)
+    call = compiled(module)
+    for _ in range(2):
+        have, want = models.gradients(module, call, x), models.gradients(other, other, x)
+        torch.testing.assert_close(have, want)
+    forward, backward = made
+    assert any(order == (1, 0) for _, _, order in backward.places)
+    assert forward.compiled._again is not None and backward.compiled._again is not None

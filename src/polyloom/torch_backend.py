@@ -26,7 +26,7 @@ from polyloom.device_pipeline import open_model
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.frontends.torch import graph_of_traced, import_graph
 from polyloom.frontends.torch.table import OPERATIONS
-from polyloom.frontends.torch.traced import Result, array_of, form_of, held_as
+from polyloom.frontends.torch.traced import Form, Result, array_of, form_of, held_as, order_of
 from polyloom.function.kept_graphs import graph_place, keep_graph, kept_graph
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import NativeDevice, choose, native_device
@@ -167,12 +167,13 @@ def _boxed(call: Callable[..., Any]) -> Callable[[list[Any]], Any]:
 
 def _key(argument: Any) -> Any:
     if isinstance(argument, torch.Tensor):
-        return argument.dtype, tuple(argument.shape)
+        order = order_of(argument) if argument.layout == torch.strided else ()
+        return argument.dtype, tuple(argument.shape), order
     return argument
 
 
-def _form(argument: Any) -> Any:
-    """Return the type and the shape of a tensor; a size as it is.
+def _form(argument: Any) -> Form | int:
+    """Return what a graph has to know of a tensor; a size as it is.
 
     Errors: ``torch-tensor`` for one of another device, what is no plain array, and what is no size.
     """
@@ -185,7 +186,7 @@ def _form(argument: Any) -> Any:
         message = f"a tensor is {argument.layout} on `{argument.device}`"
         helps = ["move the model and its inputs to the processor: `.cpu()`"]
         raise PolyloomError(error("torch-tensor", message, helps=helps))
-    return held_as(argument.dtype), tuple(argument.shape)
+    return Form(held_as(argument.dtype), tuple(argument.shape), order_of(argument))
 
 
 class _Program:
@@ -194,7 +195,8 @@ class _Program:
     @limited("the graph")
     def __init__(self, module: Any, arguments: Arguments, options: Mapping[str, Any]) -> None:
         self._begin = time.perf_counter()
-        graph, self.results = graph_of_traced(module, [_form(argument) for argument in arguments], "graph")
+        forms = [_form(argument) for argument in arguments]
+        graph, self.results = graph_of_traced(module, forms, "graph")
         device = choose(options.get("device"), threads=options.get("threads"))
         processor = native_device(options.get("device"), options.get("threads"))
         place, kept = None if processor is None else graph_place(graph, processor), None
@@ -208,11 +210,13 @@ class _Program:
         _share_threads(self.compiled)
         names = [n.name for n in module.graph.nodes if n.op == "placeholder"]
         used = {*self.ends.names.values(), *self.ends.arguments}
-        self.places = [(k, name) for k, name in enumerate(names) if name in used]
+        tensors = [(k, form) for k, form in enumerate(forms) if isinstance(form, Form)]
+        places = [(k, form.name(names[k]), form.order) for k, form in tensors]
+        self.places = [place for place in places if place[1] in used]
         self._parameters: dict[int, _Seen] = {}
 
     def __call__(self, arguments: Arguments) -> Sequence[Any]:
-        arrays = {name: self._array(k, arguments[k]) for k, name in self.places}
+        arrays = {name: self._array(k, arguments[k], order) for k, name, order in self.places}
         results = self.compiled.results(**self.ends.inputs(arrays))
         if self._place is not None:
             place, self._place = self._place, None
@@ -221,14 +225,22 @@ class _Program:
         given: dict[str, Any] = {name: torch.from_numpy(array) for name, array in found.items()}
         return [None if result is None else _result(given[result.name], result) for result in self.results]
 
-    def _array(self, place: int, tensor: Any) -> np.ndarray[Any, Any]:
-        """Return an argument as an array; a parameter, of which a model has hundreds, where it lay before."""
+    def _array(self, place: int, tensor: Any, order: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        """Return an argument as an array, in the order in which it lies.
+
+        A parameter, of which a model has hundreds, where it lay before.
+        """
         if not isinstance(tensor, torch.nn.Parameter) or form_of(tensor):
-            return array_of(tensor)
+            return _lying(tensor, order)
         seen, lies = self._parameters.get(place), (tensor.data_ptr(), tensor.stride())
         if seen is None or seen.tensor is not tensor or seen.lies != lies:
-            seen = self._parameters[place] = _Seen(tensor, lies, array_of(tensor))
+            seen = self._parameters[place] = _Seen(tensor, lies, _lying(tensor, order))
         return seen.array
+
+
+def _lying(tensor: Any, order: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    array = array_of(tensor)
+    return array.transpose(order) if order else array
 
 
 def _share_threads(program: CompiledProgram) -> None:

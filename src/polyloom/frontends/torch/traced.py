@@ -22,15 +22,30 @@ from polyloom.ir.scalar_functions.narrow_formats import BFLOAT16
 from polyloom.ir.types import ElementType
 
 
-def graph_of_traced(
-    module: Any, shapes: Sequence[tuple[ElementType | None, tuple[int, ...]] | int], name: str
-) -> tuple[Graph, list[Result | None]]:
+@dataclass(frozen=True)
+class Form:
+    """A tensor that is given to a graph: its elements' type, its shape, and how it lies in memory.
+
+    ``order``: its dimensions from the slowest to the fastest, in which a program takes it then; () where they
+    are in order, or not without gaps.
+    """
+
+    type: ElementType | None
+    shape: tuple[int, ...]
+    order: tuple[int, ...] = ()
+
+    def name(self, name: str) -> str:
+        """Return what the graph's input for a placeholder of this name is called."""
+        return f"{name}.memory" if self.order else name
+
+
+def graph_of_traced(module: Any, forms: Sequence[Form | int], name: str) -> tuple[Graph, list[Result | None]]:
     """Return the graph of an ``fx.GraphModule``, and its results in order, None where it gives None.
 
-    ``shapes``: of each placeholder the element type and shape, or the number that it is.
+    ``forms``: of each placeholder, or the number that it is.
     """
     reading = _Reading(module, name)
-    given = iter(shapes)
+    given = iter(forms)
     for node in module.graph.nodes:
         match node.op:
             case "placeholder":
@@ -84,12 +99,18 @@ class _Reading:
         self.narrow = frozenset(name for name, form in formats.items() if form == BFLOAT16)
         self.made_float8 = {name: form for name, form in formats.items() if form != BFLOAT16}
 
-    def input(self, node: Any, shape: tuple[ElementType | None, tuple[int, ...]] | int) -> None:
-        """Add a placeholder."""
-        if isinstance(shape, int):
-            self.constants[node.name] = np.array(shape, np.int64)
+    def input(self, node: Any, given: Form | int) -> None:
+        """Add a placeholder; one that lies in another order, as it lies, and its permutation."""
+        if isinstance(given, int):
+            self.constants[node.name] = np.array(given, np.int64)
             return
-        self.inputs.append(GraphTensor(node.name, *shape))
+        shape = tuple(given.shape[dim] for dim in given.order) or given.shape
+        self.inputs.append(GraphTensor(given.name(node.name), given.type, shape))
+        if given.order:
+            back = tuple(given.order.index(dim) for dim in range(len(shape)))
+            attributes = {ARGUMENTS: {"self": Operand(0), "dims": back}, TYPES_OF_RESULTS: (given.type,)}
+            inputs = (given.name(node.name),)
+            self.nodes.append(Node(node.name, "aten.permute.default", inputs, (node.name,), attributes))
         form = form_of(node.meta.get("val"))
         if form in float8.NAMES.values():
             self.float8[node.name] = form
@@ -219,6 +240,11 @@ def array_of(tensor: Any) -> np.ndarray[Any, Any]:
     plain = tensor.detach().cpu()
     found: np.ndarray[Any, Any] = (plain.float() if form_of(tensor) else plain).numpy()
     return found
+
+
+def order_of(tensor: Any) -> tuple[int, ...]:
+    """Return the order in which a given tensor lies (``Form``); of narrow ones, which are copied, ()."""
+    return () if tensor.is_contiguous() or form_of(tensor) else _order(tensor)
 
 
 def _order(tensor: Any) -> tuple[int, ...]:
