@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.sources import Given, Reading, load_host_programs, load_tensors
+from polyloom.sources import Given, Reading, is_loops, load_host_programs, load_tensors
 
 if TYPE_CHECKING:
     from polyloom.wafer.machine.model import Machine
@@ -133,7 +133,7 @@ def _placed(job: Job, machine: str | Machine) -> tuple[WaferProgram, str | None,
 def _drop_in(target: str, job: Job) -> Compiled:
     from polyloom.device_pipeline import drop_in
 
-    loaded = load_host_programs(job.source, job.reading)
+    loaded = load_host_programs(job.source, replace(job.reading, unmarked=is_loops(job.source)))
     values, database = job.option("parameters", {}), job.option("database")
     made = drop_in(job.source, loaded, job.reading, target, job.option("device"), values, database)
     return Compiled(made.write, tuple(remark for part in loaded for remark in part.remarks))

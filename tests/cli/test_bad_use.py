@@ -247,7 +247,7 @@ def test_a_fault_of_ours_is_not_the_users(capsys: Captured, monkeypatch: pytest.
     def fail(*arguments: object, **options: object) -> None:
         raise KeyError("simulated")
 
-    monkeypatch.setattr(explain_verb, "load_chosen", fail)
+    monkeypatch.setattr(explain_verb, "load_whole", fail)
     err = failure(capsys, ["explain", *MAPPED], 70)
     assert "KeyError" in err
     assert "report" in err
@@ -261,7 +261,7 @@ def test_a_program_that_needs_more_memory_than_there_is(
     def fail(*arguments: object, **options: object) -> None:
         raise MemoryError("Unable to allocate 24.0 GiB")
 
-    monkeypatch.setattr(explain_verb, "load_chosen", fail)
+    monkeypatch.setattr(explain_verb, "load_whole", fail)
     err = failure(capsys, ["explain", *MAPPED], 1)
     assert "error[memory]" in err
     assert "24.0 GiB" in err
@@ -271,7 +271,7 @@ def test_an_interruption(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> N
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(explain_verb, "load_chosen", interrupt)
+    monkeypatch.setattr(explain_verb, "load_whole", interrupt)
     assert failure(capsys, ["explain", *MAPPED], 130).strip() == "interrupted"
 
 

@@ -70,7 +70,7 @@ def explain_loops(
     Errors: ``file-...``, ``c-...``; those of ``explain_native``. Source: md_poly, Sec. 3.2.
     """
     mode, strict = ReductionMode(reading.reductions), reading.fp == "strict"
-    scops = load_scops(source, reading)
+    scops = load_scops(source, replace(reading, unmarked=True))
     found = [host_program(scop, mode, strict=strict, schedule=reading.schedule) for scop in scops]
     parts = tuple(zip(scops, found, strict=True))
     if given is None:

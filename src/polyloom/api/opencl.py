@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy.typing as npt
 
@@ -16,7 +17,7 @@ from polyloom.mdh.dropin.folder import DropIn
 from polyloom.mdh.native.device import all_devices, choose
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.polyhedra.effort import limited
-from polyloom.sources import Given, load_host_programs
+from polyloom.sources import Given, is_loops, load_host_programs
 
 
 def devices() -> tuple[DeviceModel, ...]:
@@ -94,7 +95,7 @@ def drop_in(
     """
     reading = reading_of(node, function, defines, include, reductions, fp)
     results = None if database is None else pathlib.Path(database)
-    loaded = load_host_programs(source, reading)
+    loaded = load_host_programs(source, replace(reading, unmarked=is_loops(source)))
     return device_pipeline.drop_in(source, loaded, reading, target, device, values or {}, results)
 
 

@@ -28,7 +28,8 @@ class Reading:
     ``detect``, ``stated`` or ``ignore``. ``fp``: ``reassociate`` or ``strict``, of C alone. ``parameters``:
     values of the integer arguments of a C function, where a tensor program is wanted. ``shapes``: of arrays
     that are given for inputs, taken where a model leaves them open. ``examples``: tensors with which a module
-    in memory is traced. ``schedule``: of C, a schedule tree in isl's text, in place of ours.
+    in memory is traced. ``schedule``: of C, a schedule tree in isl's text, in place of ours. ``unmarked``: of
+    a function of C that as a whole cannot be computed, take the loops that can.
     """
 
     node: str | None = None
@@ -42,6 +43,7 @@ class Reading:
     shapes: Shapes = field(default_factory=dict)
     examples: Sequence[object] = ()
     schedule: Source | None = None
+    unmarked: bool = False
 
 
 @dataclass(frozen=True)

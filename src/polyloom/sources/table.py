@@ -55,7 +55,7 @@ def _c(source: Source, reading: Reading) -> Sequence[tuple[Scop, Reference]]:
     from polyloom.oracle.c_reference import CReference
     from polyloom.oracle.compiled_c import compiler_options
 
-    parts = read_computed(source, *_of_c(reading))
+    parts = read_computed(source, *_of_c(reading), unmarked=reading.unmarked)
     scops = [(part, scop_of(part)) for part in parts]
     options = compiler_options(source, reading.defines, reading.include, reading.preprocessor)
     return [(scop, CReference(part, scop, options)) for part, scop in scops]
@@ -82,7 +82,17 @@ C = LoopFrontEnd(
     called="a C file NAME.c",
     endings=(".c",),
     options=frozenset(
-        {"function", "defines", "include", "preprocessor", "reductions", "fp", "parameters", "schedule"}
+        {
+            "function",
+            "defines",
+            "include",
+            "preprocessor",
+            "reductions",
+            "fp",
+            "parameters",
+            "schedule",
+            "unmarked",
+        }
     ),
     is_text=lambda text: ";" in text,
     read=_c,

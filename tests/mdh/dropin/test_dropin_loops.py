@@ -29,8 +29,8 @@ from samples import one_in
 EXAMPLES = Path(__file__).parents[3] / "examples" / "c"
 CORPUS = Path(__file__).parents[1] / "drop_ins"
 PROGRAMS = [path for path in (*EXAMPLES.glob("*.c"), *CORPUS.glob("*.c")) if "int main(" in path.read_text()]
-QUICK = ("gemm.c", "running_sum.c", "boxes.c", "elimination.c")
-"""Those that show threads, work of one thread among them, structures, arrays of their own."""
+QUICK = ("gemm.c", "running_sum.c", "boxes.c", "elimination.c", "unmarked.c")
+"""Those that show threads, work of one thread among them, structures, arrays of their own, no marks."""
 GCC = shutil.which("gcc") or "cc"
 FUNCTIONS = "polyloom_loops.c"
 

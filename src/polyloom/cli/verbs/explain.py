@@ -192,6 +192,7 @@ def _explain_loops(
 
             device = choose(NATIVE, threads=threads)
             found = explain_loops(source, reading_of(options), given, device, database)
+    print_remarks([remark for scop, _ in found.parts for remark in scop.remarks], quiet=as_json)
     if tree:
         click.echo(found.schedule_trees(), nl=False)
         return

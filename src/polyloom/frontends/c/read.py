@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
 from pathlib import Path
 
 import islpy as isl
 from pycparser import c_ast
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported
+from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, remark
 from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.escaping import escaping_iterators, is_read_after
 from polyloom.frontends.c.expressions.constant_places import check_spots, next_walk
@@ -30,17 +32,22 @@ from polyloom.frontends.c.syntax.faults import fail, worst
 from polyloom.frontends.c.syntax.parse import parse, parsed
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.preprocess import preprocess, preprocess_with_system
-from polyloom.frontends.c.syntax.regions import Region, extent_in, loop_lines, regions
+from polyloom.frontends.c.syntax.regions import PAIR, Region, extent_in, loop_lines, regions
 from polyloom.frontends.c.syntax.steps import with_steps_apart
+from polyloom.frontends.c.syntax.unmarked_parts import unmarked_parts
 from polyloom.frontends.c.walk.control import walk_all
 from polyloom.frontends.c.walk.inlining import inlined, take_returned
 from polyloom.frontends.c.walk.summaries import summarised
 from polyloom.ir.expressions import ParameterValue, walk
+from polyloom.polyhedra.bounds import width
 from polyloom.polyhedra.effort import refusing
 from polyloom.polyhedra.loops.tree import names_in
 from polyloom.scop.model import Origin, Scop, ScopArray, ScopParameter, ScopStatement
 
 _DIM = isl.dim_type
+
+WORTH_POINTS = 1000
+"""Points that loops have, if that is known, to be taken where nobody marked them: a call costs that much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +66,12 @@ class Part:
     def name(self) -> str:
         """The function's name."""
         return self.region.name
+
+    @cached_property
+    def scop(self) -> Scop:
+        """The model. Errors: those of ``scop_of``."""
+        with refusing(f"the model of `{self.name}`", _limit(self.state.places.source)):
+            return _scop_of(self)
 
 
 def read_c(
@@ -85,9 +98,14 @@ def read_computed(
     defines: Mapping[str, str] | None = None,
     include: Sequence[Path] = (),
     preprocessor: str | None = None,
+    *,
+    unmarked: bool = False,
 ) -> tuple[Part, ...]:
-    """Return the parts of which ``scop_of`` gives the model. Errors: those of ``read_c``."""
-    return read_parts(source, function, defines, include, preprocessor, Mode.COMPUTE)
+    """Return the parts of which ``scop_of`` gives the model. Errors: those of ``read_c``.
+
+    ``unmarked``: as in ``read_parts``.
+    """
+    return read_parts(source, function, defines, include, preprocessor, Mode.COMPUTE, unmarked=unmarked)
 
 
 def read_parts(
@@ -97,8 +115,12 @@ def read_parts(
     include: Sequence[Path] = (),
     preprocessor: str | None = None,
     mode: Mode = Mode.TEXT,
+    *,
+    unmarked: bool = False,
 ) -> tuple[Part, ...]:
     """Return the parts with all that could be found out, also where it cannot be computed.
+
+    ``unmarked``: of a function that as a whole cannot be computed, those loops that can.
 
     Errors: those of ``read_c``, but for calls of functions that Polyloom does not know.
     """
@@ -107,7 +129,10 @@ def read_parts(
     try:
         tree = with_steps_apart(tree) if mode is Mode.COMPUTE else tree
         with refusing(f"the loops of `{source.name}`", _limit(source)):
-            return tuple(_explained(region, tree, places, mode) for region in regions(tree, function, places))
+            found = regions(tree, function, places, every=unmarked)
+            if not unmarked:
+                return tuple(_explained(region, tree, places, mode) for region in found)
+            return _unmarked(found, tree, places, mode)
     except RecursionError:
         fail("c-syntax", "an expression or a statement is nested too deeply", None, helps=["take it apart"])
 
@@ -132,6 +157,59 @@ def _tree(
         if tree is None:
             raise
         return tree
+
+
+def _unmarked(found: Sequence[Region], tree: c_ast.FileAST, places: Places, mode: Mode) -> tuple[Part, ...]:
+    """Return regions as parts, or the loops in them that are some. Errors: where there is none at all."""
+    parts, faults = list[Part](), list[PolyloomError]()
+    for region in found:
+        try:
+            part = _explained(region, tree, places, mode)
+            scop_of(part)
+            parts.append(part)
+        except PolyloomError as fault:
+            if region.marked:
+                raise
+            faults.append(fault)
+            parts += _loops_of(region, fault, tree, places, mode)
+    if not parts and faults:
+        raise faults[0]
+    return tuple(parts)
+
+
+def _loops_of(
+    region: Region, fault: PolyloomError, tree: c_ast.FileAST, places: Places, mode: Mode
+) -> tuple[Part, ...]:
+    """Return the loops of a function that as a whole is none, the first with a remark that says so."""
+    found = unmarked_parts(region.function, places, lambda inner: _computed(inner, tree, places, mode))
+    if not found:
+        return ()
+    first, *others = found
+    return (replace(first, remarks=(*first.remarks, _taken_apart(region, found, fault))), *others)
+
+
+def _computed(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part | None:
+    """Return a part that can be computed and replaced; None for what is none, or is over at once."""
+    try:
+        part = _part(region, tree, places, mode)
+        scop = scop_of(part)
+    except PolyloomError:
+        return None
+    points = (prod(width(s.domain, k) for k in range(s.domain.dim(_DIM.set))) for s in scop.statements)
+    return part if sum(points) >= WORTH_POINTS and not scop.escaping else None
+
+
+def _taken_apart(region: Region, found: Sequence[Part], fault: PolyloomError) -> Diagnostic:
+    """Say which loops of a function are taken, and why not all of it."""
+    first = fault.diagnostics[0]
+    texts = [part.state.places.source.text for part in found]
+    ranges = [part.region.characters or (0, 0) for part in found]
+    lines = [tuple(t.count("\n", 0, at) + 1 for at in r) for t, r in zip(texts, ranges, strict=True)]
+    listed = ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in lines)
+    message = f"`{region.name}` is no static control part as a whole: {first.message}"
+    notes = [f"taken by themselves are the loops in line {listed}; the rest stays as it is"]
+    said = remark("c-unmarked", message, first.span, notes=notes, helps=[PAIR])
+    return replace(said, label=first.label)
 
 
 def _explained(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part:
@@ -175,8 +253,7 @@ def _walked(
 
 def scop_of(part: Part) -> Scop:
     """Return the model of a part. Errors: ``Unsupported`` with every statement that cannot be computed."""
-    with refusing(f"the model of `{part.name}`", _limit(part.state.places.source)):
-        return _scop_of(part)
+    return part.scop
 
 
 def _scop_of(part: Part) -> Scop:

@@ -142,7 +142,7 @@ def _end_of_function(part: Part) -> int:
     span = part.state.places.span(part.region.function.body)
     if span is None or span.source is not source:
         raise NotAlone("its function stands in an included file")
-    return closing_brace(source, source.text.find("{", span.start)) + 1
+    return closing_brace(source.text, source.text.find("{", span.start)) + 1
 
 
 def _line(source: Source, position: int) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -147,10 +148,13 @@ def check_values(values: Mapping[str, int], programs: Sequence[HostProgram]) -> 
 
 
 def _functions(parts: Sequence[tuple[Place, HostProgram]]) -> list[str]:
-    """Return a name for each function, all different: ``polyloom_gemm``."""
+    """Return a name for each function: ``polyloom_gemm``, ``polyloom_gemm_2`` of the next part there."""
     found: list[str] = []
+    numbers = Counter[str]()
     for place, _ in parts:
-        found += c_names([f"polyloom_{place.name}"], found).values()
+        numbers[place.name] += 1
+        number = f"_{numbers[place.name]}" if numbers[place.name] > 1 else ""
+        found += c_names([f"polyloom_{place.name}{number}"], found).values()
     return found
 
 

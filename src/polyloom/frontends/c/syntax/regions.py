@@ -18,14 +18,19 @@ PAIR = "write `#pragma scop` before the loops and `#pragma endscop` after them, 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A part: its function, what stands before it (declarations in scope), its statements."""
+    """A part: its function, what stands before it (declarations in scope), its statements.
+
+    ``marked``: it is not the whole function. Pragmas stand around it, ``opening`` and ``closing``; where
+    there are none these are its first and last statement, and ``characters`` its range in the source.
+    """
 
     function: c_ast.FuncDef
     before: tuple[c_ast.Node, ...]
     body: tuple[c_ast.Node, ...]
     marked: bool
-    opening: c_ast.Pragma | None = None
-    closing: c_ast.Pragma | None = None
+    opening: c_ast.Node | None = None
+    closing: c_ast.Node | None = None
+    characters: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
@@ -33,11 +38,14 @@ class Region:
         return str(self.function.decl.name)
 
 
-def regions(tree: c_ast.FileAST, function: str | None, places: Places) -> tuple[Region, ...]:
+def regions(
+    tree: c_ast.FileAST, function: str | None, places: Places, *, every: bool = False
+) -> tuple[Region, ...]:
     """Return the parts of a file, or those of one function.
 
     Where no pragma marks any, it is the whole body of the function, of the only function in the file, or of
-    the only one that is neither ``static`` nor ``main``: the others are there to be called by it.
+    the only one that is neither ``static`` nor ``main``: the others are there to be called by it. ``every``:
+    of several the bodies of all that hold loops.
 
     Errors: ``c-no-function``, ``c-which-function``, ``c-scop-pragma``.
     """
@@ -53,7 +61,9 @@ def regions(tree: c_ast.FileAST, function: str | None, places: Places) -> tuple[
         fail("c-no-function", f"{places.source.name} holds no function", None, helps=[PAIR])
     called = [f for f in own if "static" not in f.decl.storage and f.decl.name != "main"]
     own = called if len(called) == 1 else own
-    if len(own) > 1:
+    with_loops = [f for f in own if _any(f.body, (c_ast.For,))]
+    own = with_loops if every and with_loops else own
+    if len(own) > 1 and not every:
         names = ", ".join(f"`{f.decl.name}`" for f in own)
         first = next((f for f in own if f.decl.name != "main"), own[0])
         fail(
@@ -62,8 +72,8 @@ def regions(tree: c_ast.FileAST, function: str | None, places: Places) -> tuple[
             None,
             helps=[f"choose one: `--function {first.decl.name}`", PAIR],
         )
-    body = tuple(own[0].body.block_items or ())
-    return (Region(own[0], (), _without_return(body), marked=False),)
+    bodies = ((f, tuple(f.body.block_items or ())) for f in own)
+    return tuple(Region(f, (), _without_return(body), marked=False) for f, body in bodies)
 
 
 def _without_return(body: tuple[c_ast.Node, ...]) -> tuple[c_ast.Node, ...]:
@@ -225,6 +235,9 @@ def extent_in(region: Region, places: Places) -> tuple[int, int]:
     braces.
     """
     source = places.source
+    if region.characters is not None:
+        first, end = region.characters
+        return _bytes(source, first), _bytes(source, end)
     if region.opening is not None and region.closing is not None:
         start = _line_start(source, region.opening.coord.line)
         end = _line_end(source, region.closing.coord.line)
@@ -233,7 +246,7 @@ def extent_in(region: Region, places: Places) -> tuple[int, int]:
     if span is None or span.source is not source:
         return (0, 0)
     start = source.text.find("{", span.start)
-    return _bytes(source, start + 1), _bytes(source, closing_brace(source, start))
+    return _bytes(source, start + 1), _bytes(source, closing_brace(source.text, start))
 
 
 def _line_start(source: Source, line: int) -> int:
@@ -251,14 +264,14 @@ def _bytes(source: Source, offset: int) -> int:
 _LEXEME = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[{}]", re.DOTALL)
 
 
-def closing_brace(source: Source, start: int) -> int:
+def closing_brace(text: str, start: int) -> int:
     """Return where the brace at ``start`` is closed."""
     depth = 0
-    for lexeme in _LEXEME.finditer(source.text, start):
+    for lexeme in _LEXEME.finditer(text, start):
         depth += {"{": 1, "}": -1}.get(lexeme.group(), 0)
         if depth == 0:
             return lexeme.start()
-    return len(source.text)
+    return len(text)
 
 
 __all__ = ["Region", "closing_brace", "extent_in", "regions"]

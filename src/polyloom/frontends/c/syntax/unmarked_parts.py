@@ -1,0 +1,243 @@
+"""Static control parts that nobody marked: loops of a function that as a whole is none.
+
+    for (i = 0; i < n; i++) y[i] = 0;         <- a part
+    while (read_more(&x))                        no loop that can be computed, so what is inside is looked at:
+      for (i = 0; i < n; i++) y[i] += x[i];   <- a part
+
+A part is as many loops in a row as there are, with the assignments between them. Its text is found by the
+braces and semicolons of the file, so nothing that a macro hides is a part.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Generic, TypeVar
+
+from pycparser import c_ast
+
+from polyloom.frontends.c.syntax.places import Places
+from polyloom.frontends.c.syntax.regions import Region, closing_brace
+
+Found = TypeVar("Found")
+
+Range = tuple[int, int]
+
+MOST_TRIES = 200
+"""Regions of a function that are tried at most."""
+
+
+def unmarked_parts(
+    function: c_ast.FuncDef, places: Places, read: Callable[[Region], Found | None]
+) -> tuple[Found, ...]:
+    """Return what ``read`` gives for the parts of a function; it gives None for a region that is none."""
+    finder = _Finder(function, places.source.text, _starts(function, places), read)
+    finder.search(list(function.body.block_items or ()), [])
+    return tuple(finder.found)
+
+
+@dataclass(eq=False)
+class _Finder(Generic[Found]):
+    function: c_ast.FuncDef
+    text: str
+    starts: Mapping[c_ast.Node, int]
+    read: Callable[[Region], Found | None]
+    found: list[Found] = field(default_factory=list)
+    tries: int = 0
+
+    def search(self, items: Sequence[c_ast.Node], before: Sequence[c_ast.Node]) -> None:
+        """Look for parts among statements of a block, and in the blocks inside those that are none."""
+        before, k = [*before], 0
+        while k < len(items):
+            end = self._taken(items, k, before)
+            if end == k:
+                end = k + 1
+                for inner in _blocks(items[k]):
+                    self.search(inner, [*before, items[k]])
+            before += items[k:end]
+            k = end
+
+    def _taken(self, items: Sequence[c_ast.Node], first: int, before: Sequence[c_ast.Node]) -> int:
+        """Take the longest part that begins with a statement; return where it ends."""
+        longest: Found | None = None
+        taken = first
+        for end in _ends(items, first):
+            region = self._region(items[first:end], before)
+            self.tries += 1
+            found = None if region is None or self.tries > MOST_TRIES else self.read(region)
+            if found is None:
+                break
+            longest, taken = found, end
+        self.found += [] if longest is None else [longest]
+        return taken
+
+    def _region(self, body: Sequence[c_ast.Node], before: Sequence[c_ast.Node]) -> Region | None:
+        characters = _text_of(body, self.text, self.starts)
+        if characters is None:
+            return None
+        return Region(self.function, tuple(before), tuple(body), True, body[0], body[-1], characters)
+
+
+def _ends(items: Sequence[c_ast.Node], first: int) -> list[int]:
+    """Return where a part that begins with pragmas and a loop may end: behind each loop of those in a row."""
+    found = []
+    for k in range(first, len(items)):
+        if isinstance(items[k], c_ast.For):
+            found.append(k + 1)
+        elif not isinstance(items[k], c_ast.Pragma) and (
+            not found or not isinstance(items[k], c_ast.Assignment)
+        ):
+            break
+    return found
+
+
+def _blocks(node: c_ast.Node) -> list[list[c_ast.Node]]:
+    """Return the blocks right inside a statement, that of a loop with the declarations of its head."""
+    match node:
+        case c_ast.Compound():
+            return [_statements(node)]
+        case c_ast.For(init=init, stmt=stmt):
+            head = [init] if isinstance(init, c_ast.DeclList) else []
+            return [[*head, *_statements(stmt)]]
+        case c_ast.If(iftrue=then, iffalse=otherwise):
+            return [_statements(side) for side in (then, otherwise) if side is not None]
+        case c_ast.Case(stmts=stmts) | c_ast.Default(stmts=stmts):
+            return [list(stmts or ())]
+        case (
+            c_ast.While(stmt=stmt)
+            | c_ast.DoWhile(stmt=stmt)
+            | c_ast.Label(stmt=stmt)
+            | c_ast.Switch(stmt=stmt)
+        ):
+            return [_statements(stmt)]
+        case _:
+            return []
+
+
+def _statements(node: c_ast.Node) -> list[c_ast.Node]:
+    return list(node.block_items or ()) if isinstance(node, c_ast.Compound) else [node]
+
+
+# The text of statements
+
+
+_LEXEME = re.compile(
+    r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|^[ \t]*#(?:\\\n|[^\n])*|\w+|[(){};]",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def _text_of(body: Sequence[c_ast.Node], text: str, starts: Mapping[c_ast.Node, int]) -> Range | None:
+    """Return the range of characters of statements that begin with a loop or a pragma and end with a loop.
+
+    None where these do not stand in the file as they are. ``starts``: of loops and pragmas.
+    """
+    first, last = starts.get(body[0]), starts.get(body[-1])
+    end = None if first is None or last is None else _statement_end(text, last)
+    if first is None or end is None or end <= first:
+        return None
+    written = [found.group() for found in _LEXEME.finditer(text, first, end)]
+    if any(_is_conditional(lexeme) for lexeme in written):
+        return None
+    loops, braces = _count(body, (c_ast.For,)), _count(body, _BRACES)
+    return (first, end) if (written.count("for"), written.count("{")) == (loops, braces) else None
+
+
+def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:
+    """Return where the loops and pragmas of a function begin in the text.
+
+    Columns are those of the preprocessed text, so loops are told apart by their order; of a line where the
+    text has more of them, or fewer, none is known.
+    """
+    text, found = places.source.text, dict[c_ast.Node, int]()
+    lines = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+    loops = defaultdict[int, list[c_ast.Node]](list)
+    for node in _nodes(function.body):
+        if node.coord is None or node.coord.file != places.name or node.coord.line >= len(lines):
+            continue
+        if isinstance(node, c_ast.Pragma):
+            found[node] = lines[node.coord.line - 1]
+        elif isinstance(node, c_ast.For):
+            loops[int(node.coord.line)].append(node)
+    written = defaultdict[int, list[int]](list)
+    for lexeme in _LEXEME.finditer(text):
+        if lexeme.group() == "for":
+            written[bisect(lines, lexeme.start())].append(lexeme.start())
+    for line, nodes in loops.items():
+        if len(nodes) == len(written[line]):
+            found |= dict(zip(nodes, written[line], strict=True))
+    return found
+
+
+def _nodes(node: c_ast.Node) -> Iterator[c_ast.Node]:
+    yield node
+    for _, child in node.children():
+        yield from _nodes(child)
+
+
+def _is_conditional(lexeme: str) -> bool:
+    return lexeme.lstrip().startswith("#") and not re.match(r"\s*#\s*pragma\b", lexeme)
+
+
+_BRACES = (c_ast.Compound, c_ast.InitList)
+"""What stands in braces; of what macros hide others are in the text than in the tree."""
+
+
+def _count(nodes: Sequence[c_ast.Node], kinds: tuple[type[c_ast.Node], ...]) -> int:
+    return sum(isinstance(n, kinds) + _count([child for _, child in n.children()], kinds) for n in nodes)
+
+
+def _statement_end(text: str, start: int) -> int | None:
+    """Return where the statement ends that begins at ``start``, or behind blanks and comments there."""
+    for found in _LEXEME.finditer(text, start):
+        match found.group():
+            case "{":
+                return closing_brace(text, found.start()) + 1
+            case "for" | "while" | "switch" | "if" as word:
+                closed = _closed(text, found.end())
+                end = None if closed is None else _statement_end(text, closed)
+                return _with_else(text, end) if word == "if" and end is not None else end
+            case "do":
+                end = _statement_end(text, found.end())
+                return None if end is None else _semicolon(text, end)
+            case ";":
+                return found.end()
+            case lexeme if not lexeme.startswith(("/*", "//")) and not lexeme.lstrip().startswith("#"):
+                return _semicolon(text, found.start())
+            case _:
+                pass
+    return None
+
+
+def _with_else(text: str, end: int) -> int | None:
+    """Return where a branch ends whose first side ends at ``end``."""
+    for found in _LEXEME.finditer(text, end):
+        if found.group() == "else":
+            return _statement_end(text, found.end())
+        if not found.group().startswith(("/*", "//")):
+            break
+    return end
+
+
+def _closed(text: str, start: int) -> int | None:
+    """Return where the first parentheses from ``start`` on are closed."""
+    depth = 0
+    for found in _LEXEME.finditer(text, start):
+        depth += {"(": 1, ")": -1}.get(found.group(), 0)
+        if depth == 0 and found.group() == ")":
+            return found.end()
+    return None
+
+
+def _semicolon(text: str, start: int) -> int | None:
+    """Return where the first semicolon ends that no brackets are around."""
+    depth = 0
+    for found in _LEXEME.finditer(text, start):
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(found.group(), 0)
+        if depth == 0 and found.group() == ";":
+            return found.end()
+    return None

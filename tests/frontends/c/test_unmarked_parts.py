@@ -1,0 +1,102 @@
+"""Functions that as a whole are no static control part: which loops of them are taken, and which are not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from polyloom import load
+from polyloom.diagnostics import PolyloomError, Source, Unsupported
+from polyloom.frontends.c import read_computed
+from polyloom.frontends.c.read import Part
+
+LOOP = "for (int i = 0; i < n; i++) x[i] += 1;"
+OTHER = "for (int i = 0; i < n; i++) y[i] = 2 * x[i];"
+HEAD = """\
+void stop(int);
+#define EACH(i) for (int i = 0; i < n; i++)
+#define BEGIN {
+#define END }
+"""
+
+
+def parts(body: str, *, outside: str = "") -> Sequence[Part]:
+    text = f"{HEAD}{outside}void f(int n, int m, float x[n], float y[n]) {{\n{body}\n}}\n"
+    return read_computed(Source("f.c", text), unmarked=True)
+
+
+def taken(body: str, **options: str) -> list[str]:
+    """Return the text of each part."""
+    found = parts(body, **options)
+    content = [part.state.places.source.text.encode()[slice(*part.extent)] for part in found]
+    return [text.decode() for text in content]
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        (f"stop(n); {LOOP} stop(m);", [LOOP]),
+        (f"{LOOP} m = 3; {OTHER} stop(m);", [f"{LOOP} m = 3; {OTHER}"]),
+        (f"{LOOP} stop(m); {OTHER}", [LOOP, OTHER]),
+        (f"while (x[0] > 0) {{ {LOOP} stop(1); }}", [LOOP]),
+        (f"while (x[0] > 0) {LOOP}", [LOOP]),
+        (f"do {LOOP} while (x[0] > 0);", [LOOP]),
+        (f"if (x[0] > 0) {LOOP} else stop(1);", [LOOP]),
+        (f"if (x[0] > 0) stop(1); else {LOOP}", [LOOP]),
+        (f"stop(m); /* for */ {LOOP} for (int i = 0; i < n; i++) stop(i);", [LOOP]),
+        (f"switch (m) {{ case 1: {LOOP} break; default: {OTHER} stop(1); }}", [LOOP, OTHER]),
+        (f"for (int k = 0; k < m; k++) {{ {LOOP} stop(k); }}", [LOOP]),
+        (f"for (int k = 0; k < (int)x[0]; k++) {{ {LOOP} }}", [LOOP]),
+        (f"stop(1);\n#pragma omp parallel for\n{LOOP}", [f"#pragma omp parallel for\n{LOOP}"]),
+        (f'stop(";}}for"[0]); /* for {{ */ {LOOP} // }}', [LOOP]),
+        ("stop(1); for (int i = 0; i < n; i++) { x[i] = '}' /* } */; }", None),
+        ("stop(1); for (int i = 0; i < n; i++) if (i > 3) x[i] = 1; else { x[i] = 2; }", None),
+    ],
+)
+def test_loops_that_are_taken(body: str, wanted: list[str] | None) -> None:
+    start = body.find("for (int i")
+    end = max(body.rfind(";"), body.rfind("}")) + 1
+    assert taken(body) == ([body[start:end]] if wanted is None else wanted)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "EACH(i) x[i] = 1;",
+        "for (int i = 0; i < n; i++) BEGIN x[i] = 1; END",
+        "for (int i = 0; i < n; i++) EACH(j) x[j] += y[i];",
+        "for (int i = 0; i < n; i++) stop(i);",
+        "for (int i = 0; i < 20; i++) x[i] = 1;",
+        "for (int i = m; i < m + 5; i++) stop(i);",
+        "int i; for (i = 0; i < n; i++) x[i] = 1; stop(i);",
+        "for (int i = 0; i < n; i++)\n#ifdef M\nx[i] = 1;\n#else\nx[i] = 2;\n#endif\n",
+    ],
+)
+def test_loops_that_are_not(loop: str) -> None:
+    assert taken(f"{loop}\nstop(m); {OTHER}") == [OTHER]
+    with pytest.raises(PolyloomError):
+        parts(f"stop(m); {loop}")
+
+
+def test_what_is_one_part_stays_whole() -> None:
+    (part,) = parts(f"{LOOP}\n{OTHER}")
+    assert not part.region.marked and not part.remarks
+
+
+def test_every_function_with_loops() -> None:
+    outside = f"static float one(float a) {{ return a + 1; }}\nvoid g(int n, float x[n]) {{ {LOOP} }}\n"
+    assert taken(f"stop(1); {OTHER}", outside=outside) == [f" {LOOP} ", OTHER]
+
+
+def test_it_is_said_which_and_why() -> None:
+    first, second = parts(f"{LOOP}\nstop(m);\n{OTHER}")
+    (remark,) = first.scop.remarks
+    assert not second.scop.remarks
+    assert remark.code == "c-unmarked" and "`stop` is a function" in remark.message
+    assert remark.notes == ("taken by themselves are the loops in line 6, 8; the rest stays as it is",)
+
+
+def test_what_runs_a_whole_function_refuses_it() -> None:
+    with pytest.raises(Unsupported, match="stop"):
+        load(f"void stop(int);\nvoid f(int n, float x[n]) {{ {LOOP} stop(n); }}")
