@@ -310,6 +310,7 @@ def test_two_runs_side_by_side(browser: Browser, ff: Path, tmp_path: Path) -> No
     browser.evaluate("document.querySelector('[data-layer=wavelets]').click()")
     assert browser.evaluate(f"{PAINTED}('grid-0')") > 4
     assert all(a != b for a, b in zip(before, browser.evaluate(pictures), strict=True))
+    saved_drawings(browser, 4)
 
 
 def test_the_page_of_a_run(browser: Browser, tmp_path: Path) -> None:
@@ -322,6 +323,7 @@ def test_the_page_of_a_run(browser: Browser, tmp_path: Path) -> None:
         assert browser.evaluate(OVERFLOW) == 0
         wide = "[...document.querySelectorAll('svg.drawn')].map(s => s.getBoundingClientRect().width)"
         assert all(100 < found <= width for found in browser.evaluate(wide))
+    saved_drawings(browser, 2 * browser.evaluate("document.querySelectorAll('svg.drawn').length"))
 
 
 def test_tiles_and_waves_of_a_run_are_drawn(browser: Browser, tmp_path: Path) -> None:
@@ -335,7 +337,7 @@ def test_tiles_and_waves_of_a_run_are_drawn(browser: Browser, tmp_path: Path) ->
         assert browser.evaluate(OVERFLOW) == 0
     sizes_of = "[...document.querySelectorAll('#waves polygon')].map(p => p.getBoundingClientRect().width)"
     drawn = browser.evaluate(sizes_of)
-    assert len(drawn) > 8 and all(found > 3 for found in drawn)
+    assert sum(found > 3 for found in drawn) > 8, "those that the border cuts may be narrow"
     colours = (
         "new Set([...document.querySelectorAll('#waves polygon')].map(p => getComputedStyle(p).fill)).size"
     )

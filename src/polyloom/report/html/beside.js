@@ -7,11 +7,14 @@ async function gridOf(run, k) {
   const layers = await Promise.all(run.layers.map(async (layer) => ({ ...layer, values: await unpack(layer.values) })));
   const canvas = $(`grid-${k}`);
   canvas.style.height = "340px";
-  return new GridView(canvas, run, layers, [], () => {}, (pe) => {
+  const grid = new GridView(canvas, run, layers, [], () => {}, (pe) => {
     const at = pe.y * run.grid.width + pe.x, words = layers.filter((layer) => !layer.names)
       .map((layer) => `${layer.label} ${Math.round(layer.values.at(at)).toLocaleString("en")} ${layer.unit}`);
     $(`status-${k}`).textContent = `PE (${pe.x}, ${pe.y}): ${words.join("; ")}`;
   });
+  const svg = () => drawnAsSvg(grid, canvas.clientWidth, canvas.clientHeight, grid.drawOn);
+  $(`status-${k}`).before(exportButtons(`pes-${k}`, svg));
+  return grid;
 }
 
 // Shows a layer of both runs, from the smallest value of both to the largest.

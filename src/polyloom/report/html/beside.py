@@ -72,7 +72,7 @@ def beside_page(first: dict[str, Any], second: dict[str, Any], names: tuple[str,
         functions=function_rows(*runs),
         changes={part: _changes(runs[0][part], runs[1][part], names) for part in ("program", "map")},
         drawn=drawn,
-        scripts=scripts("unpack.js", "grid.js", "beside.js"),
+        scripts=scripts("unpack.js", "export.js", "grid.js", "beside.js"),
         data=as_json({"runs": [{k: d[k] for k in _DRAWN} for d in (first, second)] if drawn else []}),
     )
 

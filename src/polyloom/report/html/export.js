@@ -1,5 +1,11 @@
 // Drawings as files: SVG by a context that writes down what is drawn, PNG from a canvas.
 
+const SVG = "http://www.w3.org/2000/svg";
+
+function paint(name) { // a colour of the style sheet
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
 // The part of CanvasRenderingContext2D that the drawings here use, as SVG.
 class SvgContext {
   constructor(width, height) {

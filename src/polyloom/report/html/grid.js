@@ -6,7 +6,6 @@ const CIVIDIS = [[0, 32, 81], [17, 54, 108], [60, 77, 110], [98, 100, 111], [127
 // Okabe and Ito's colours, for what has no order.
 const CATEGORIES = ["#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#0072b2", "#999999"];
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
-const SVG = "http://www.w3.org/2000/svg";
 const SIDES = { north: [0, -1], south: [0, 1], east: [1, 0], west: [-1, 0], ramp: [0, 0] };
 
 function heat(share) {
@@ -21,10 +20,6 @@ function rgbOf(hex) {
 
 function inkOn([r, g, b]) {
   return 0.3 * r + 0.59 * g + 0.11 * b > 135 ? "#000000" : "#ffffff";
-}
-
-function paint(name) { // a colour of the style sheet
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
 // Fits a canvas to its box on the screen; returns its context in CSS pixels.

@@ -19,12 +19,12 @@ from polyloom.wafer.simulation.result import SimulationResult
 
 SCRIPTS = (
     "unpack.js",
+    "export.js",
     "grid.js",
     "timeline.js",
     "instances.js",
     "code.js",
     "wave.js",
-    "export.js",
     "page.js",
 )
 """That draw; ``one.js`` begins."""

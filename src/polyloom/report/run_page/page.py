@@ -51,7 +51,7 @@ def run_page(result: RunResult, program: CompiledProgram, database: Path | None 
         waves=wave_pictures(result, program),
         program=print_host(result.program),
         outputs=result.outputs,
-        scripts=scripts("run.js"),
+        scripts=scripts("export.js", "run.js"),
         data=as_json({"summary": _summary(result, kernels)}),
     )
 
