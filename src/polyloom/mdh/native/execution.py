@@ -31,6 +31,7 @@ from polyloom.mdh.lowering.nests.interchanged_loops import interchanged_loops
 from polyloom.mdh.lowering.nests.joined_updates import joined_updates
 from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vectors
 from polyloom.mdh.lowering.nests.maps_in_order import maps_in_order
+from polyloom.mdh.lowering.nests.scalars_in_registers import scalars_in_registers
 from polyloom.mdh.lowering.nests.scans_in_vectors import scans_in_vectors
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.rows import rows_of
@@ -75,7 +76,7 @@ def function_of(
     program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool = False
 ) -> Function:
     """Return a program as it is printed for a processor. ``marked``: with places where time is taken."""
-    return final(tree_of(program, schedules, device, marked=marked))
+    return final(scalars_in_registers(tree_of(program, schedules, device, marked=marked)))
 
 
 def tree_of(
@@ -240,7 +241,11 @@ class NativeExecutable:
         with ThreadPoolExecutor(2) as beside:  # nobody waits for the compiler of another one
             loading = beside.submit(self._loading, split.load)
             memory = beside.submit(_local_memory, special, split, before, alike(each, fills, special))
-            entry = built(final_with_forms(split.function), self.device.compiler, self.device.threads)
+            entry = built(
+                final_with_forms(scalars_in_registers(split.function)),
+                self.device.compiler,
+                self.device.threads,
+            )
         shapes = {b.name: shape_of(b, {}) for b in special.buffers}
         prepared = Prepared(
             entry=entry,

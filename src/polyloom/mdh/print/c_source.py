@@ -33,7 +33,13 @@ from polyloom.mdh.print.c_statements import (
     statement_lines,
 )
 from polyloom.mdh.print.dialect import QUICK_C, C
-from polyloom.mdh.print.gcc_pragma import carries_values, gcc_pragma, may_stay_as_it_is, sums_choices
+from polyloom.mdh.print.gcc_pragma import (
+    carries_values,
+    gcc_pragma,
+    holds_vectors,
+    may_stay_as_it_is,
+    sums_choices,
+)
 from polyloom.mdh.print.helpers import definitions
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.needs import Needs, all_needs
@@ -199,6 +205,7 @@ def c_text(function: Function, *, shares: bool = False, reader: Reader | None = 
     pragma = gcc_pragma(
         strict=not function.contracted,
         keeps=carries_values(function.body),
+        holds=holds_vectors(function.body),
         splits=may_stay_as_it_is(function.body),
         chooses=sums_choices(function.body),
     )

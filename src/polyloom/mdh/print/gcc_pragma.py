@@ -20,6 +20,7 @@ def gcc_pragma(
     *,
     strict: bool,
     keeps: bool = True,
+    holds: bool = True,
     splits: bool = False,
     chooses: bool = False,
     orders: bool = False,
@@ -30,7 +31,8 @@ def gcc_pragma(
     wrong places; vectors of loops add ``s += x[i + 1]; s += x[i];`` in the order of the subscripts.
     Registers are shared out loop by loop (``ira-region=all``): else what a loop outside holds stays in some,
     and the vectors of an innermost loop are on the stack. So they are where sums become one variable with
-    what they begin as (coalescing).
+    what they begin as (coalescing), in files that hold vectors from statement to statement; in others that
+    saves a copy, on which the next iteration would wait.
     Vectors that it ``keeps`` for the next iteration (predictive commoning) are more than registers hold.
     A loop with a guard on its iterator (``if (k >= 1)``) is not split: each half has all that is inside. One
     that ``splits`` ends where nothing changes any more: what a branch on data asks, that branch alone sets.
@@ -41,11 +43,17 @@ def gcc_pragma(
     """
     told = [] if keeps else ['"no-predictive-commoning"']
     told += [] if splits else ['"no-split-loops"']
-    told += ['"no-tree-slp-vectorize", "ira-region=all", "no-tree-coalesce-vars"']
+    told += ['"no-tree-slp-vectorize", "ira-region=all"']
+    told += ['"no-tree-coalesce-vars"'] if holds else []
     told += ['"no-tree-loop-if-convert"'] if chooses else []
     told += ['"no-associative-math"'] if orders else []
     told += ['"fp-contract=off", "no-tree-loop-vectorize"'] if strict else []
     return "\n".join(f"#pragma GCC optimize({each})" for each in told)
+
+
+def holds_vectors(code: Code) -> bool:
+    """Return whether vectors stay in registers from statement to statement, as totals of tiles do."""
+    return any(isinstance(s, Array) and s.lanes for s in walk(code))
 
 
 def may_stay_as_it_is(code: Code) -> bool:
