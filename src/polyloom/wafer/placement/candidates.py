@@ -239,7 +239,8 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
     """Compile the best layouts with default ports, until the estimates of those that are left are too high.
 
     Among them are some with at most one class on an axis, whose sets isl can compute: they are tried now and
-    then once isl has given up on others, and at the end. Where several are compiled at a time, only those
+    then once isl has given up on others, at once where nothing is known yet that others must beat, and at the
+    end. Where several are compiled at a time, only those
     that will be asked for: some take isl longer than all others together.
     """
     found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
@@ -247,7 +248,7 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
     left = list(_varied(ranked))
     while left and len(found) < search.options.layouts:
         is_last = len(found) == search.options.layouts - 1 and not simple
-        r = _next(left, simple=is_last or hard > 1 + 2 * simple)
+        r = _next(left, simple=is_last or hard > 2 * simple + isfinite(best))
         if len(found) >= search.options.least and r.estimate.cycles > search.options.cutoff * best:
             break
         left.remove(r)
