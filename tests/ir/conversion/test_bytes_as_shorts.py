@@ -103,7 +103,7 @@ def test_truth_values_are_held_in_16_bits() -> None:
         masked(Convert(BYTE, Constant(300, ElementType.INT32))),
         masked(digit(Compare(CompareOp.GT, Read(0, BYTE), Constant(3, BYTE))), read="b"),
         masked(Constant(300, BYTE)),
-        masked(reduction=Combine.MAXIMUM),
+        masked(reduction=Combine.ADD),
         masked(outputs=("y", "z", "t")),
     ],
     ids=["a sum", "cut off", "a byte that is given", "no byte", "a reduction", "an output"],
@@ -153,3 +153,47 @@ def test_bytes_come_in_and_go_out_as_such() -> None:
     assert all(layer.result is not None and layer.result.check.passed for layer in run.layers)
     with pytest.raises(PolyloomError, match="has type int16, not uint8"):
         simulate_one_wafer(program, {"b": b.astype(np.int16), "g": GRADIENTS}, samples=2, pes=16)
+
+
+ANY_ALL = """
+lair truth(): float16 x[4][6], float16 g[4] -> float16 y[4], float16 z[4]
+{
+  uint8 mask[4][6]
+  uint8 some[4]
+  uint8 every[4]
+  all (i, j) in (4, 6)
+    mask[i][j] = x[i][j] > 0 ? 1 : 0
+  all (i, j) in (4, 6)
+    some[i] max= mask[i][j]
+  all (i, j) in (4, 6)
+    every[i] min= mask[i][j]
+  all (i) in (4)
+    y[i] = some[i] != 0 ? g[i] : 0
+  all (i) in (4)
+    z[i] = every[i] != 0 ? g[i] : 0
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_whether_any_and_all_hold_on_the_wafer() -> None:
+    x = np.array([[1] * 6, [0] * 6, [0, 0, 0, 0, 0, 1], [1, 1, 0, 1, 1, 1]], np.float16)
+    g = np.array([1, 2, 3, 4], np.float16)
+    program = read_program(ANY_ALL)
+    changed = check_same(program, {"x": x, "g": g})
+    assert all(changed.buffer(t).type is ElementType.INT16 for t in ("mask", "some", "every"))
+    run = simulate_layers(program, {"x": x, "g": g}, check=True)
+    assert run.fault() is None
+    found = {n: a for result in run.results for n, a in result.outputs.items()}
+    np.testing.assert_array_equal(found["y"], np.where(x.any(axis=1), g, 0))
+    np.testing.assert_array_equal(found["z"], np.where(x.all(axis=1), g, 0))
+
+
+@pytest.mark.parametrize(
+    "written", ["some[2 * i]", "some[i + 1]"], ids=["every second element", "from the second on"]
+)
+def test_where_an_element_has_nothing_that_is_reduced_it_stays_a_byte(written: str) -> None:
+    text = ANY_ALL.replace("some[i] max", f"{written} max").replace("uint8 some[4]", "uint8 some[8]")
+    program = read_program(text)
+    assert bytes_as_shorts(program).buffer("some").type is BYTE

@@ -4,9 +4,10 @@
     y[i] = mask[i] != 0 ? 0 : g[i]                  y[i] = mask[i] != 0 ? 0 : g[i]
 
 Truth values of models are such bytes. What is chosen, compared, converted, or the larger or smaller of two
-is the same in both types; sums may wrap around, and reductions start from a type's least or greatest value,
-so that bytes that meet in these stay bytes. Inputs and outputs keep their types, unless their arrays are
-converted where they come in and go out (``ends``, ``taken``, ``given_back``). Not in the papers.
+is the same in both types, as is the largest or least of some; sums may wrap around, and where nothing is
+reduced a result is its type's least or greatest value, so that bytes that meet in these stay bytes. Inputs
+and outputs keep their types, unless their arrays are converted where they come in and go out (``ends``,
+``taken``, ``given_back``). Not in the papers.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Read, Select, walk
+from polyloom.ir.host import Index
 from polyloom.ir.program import Program
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.reductions import Combine
@@ -68,7 +70,7 @@ def _held(program: Program, names: AbstractSet[str]) -> frozenset[str]:
     """Return the bytes all of whose statements compute the same in 16 bits: the largest such set."""
     held = frozenset(n for n in names if program.buffer(n).type is _BYTE)
     while True:
-        kept = held.difference(*(_buffers(s) for s in program.statements if not _is_same(s, held)))
+        kept = held.difference(*(_buffers(s) for s in program.statements if not _is_same(s, program, held)))
         if kept == held:
             return held
         held = kept
@@ -78,13 +80,28 @@ def _buffers(statement: Statement) -> frozenset[str]:
     return frozenset(view.buffer for view in (*statement.reads, statement.write))
 
 
-def _is_same(statement: Statement, held: AbstractSet[str]) -> bool:
+def _is_same(statement: Statement, program: Program, held: AbstractSet[str]) -> bool:
     """Whether a statement gives the same if all its bytes are 16-bit integers."""
-    plain = statement.reduction is Combine.CONCATENATE and statement.write.buffer in held
-    if statement.expression.type is _BYTE and not plain:
+    if statement.expression.type is _BYTE and not (
+        statement.write.buffer in held and _combines_same(statement, program)
+    ):
         return False
     names = [view.buffer for view in statement.reads]
     return all(_stays(part, names, held) for part in walk(statement.expression) if part.type is _BYTE)
+
+
+def _combines_same(statement: Statement, program: Program) -> bool:
+    """Whether points combine to the same: kept apart, or the largest or least of one or more."""
+    if statement.reduction is Combine.CONCATENATE:
+        return True
+    if statement.reduction not in (Combine.MAXIMUM, Combine.MINIMUM) or 0 in statement.domain:
+        return False
+    indices, rank = statement.write.affine, len(statement.domain)
+    iterators = [next((k for k in range(rank) if index == Index.unit(k, rank)), None) for index in indices]
+    extents = [statement.domain[k] for k in iterators if k is not None]
+    return len(set(iterators)) == len(indices) and extents == [
+        *program.buffer(statement.write.buffer).extents
+    ]
 
 
 def _stays(part: Expression, names: list[str], held: AbstractSet[str]) -> bool:
