@@ -19,7 +19,7 @@ def net(tmp_path: Path) -> list[str]:
     (tmp_path / "maps").mkdir()
     for name, text in MAPS.items():
         (tmp_path / "maps" / f"{name}.map").write_text(text)
-    return ["explain", str(tmp_path / "net.lair"), "--map", str(tmp_path / "maps")]
+    return ["explain", str(tmp_path / "net.lair"), "--jobs", "1", "--map", str(tmp_path / "maps")]
 
 
 @pytest.fixture

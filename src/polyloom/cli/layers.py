@@ -69,17 +69,21 @@ def explain_layers_of(
 ) -> None:
     """Explain the layers of a model and print them.
 
-    ``folder``, ``crew``: as of ``run_layers``; ``common``: the options of ``explain``. Raises what the layers
-    were refused for, when all of them have been printed.
+    ``folder``, ``crew``: as of ``run_layers``, where neither is given as many processes as there are
+    processors; ``common``: the options of ``explain``. Raises what the layers were refused for, when all of
+    them have been printed.
     """
     from polyloom.api.layers import explain_layers
     from polyloom.ir.conversion.split_layers import layers_of
+    from polyloom.mdh.native.team import available_threads
     from polyloom.report.progress import layer_status
     from polyloom.report.terminal import console
     from polyloom.workers.local import crew_of
 
     layers = layers_of(loaded.program)
     maps = {} if folder is None else _maps(folder, layers)
+    if not any(crew.values()) and len(layers) > 1:
+        crew = {"jobs": min(len(layers), available_threads()), "cluster": None}
     with crew_of(**crew) as workers, layer_status(len(layers)) as progress:
         found = explain_layers(loaded.program, maps, progress=progress, crew=workers, **common)
     chosen = [(each.layer.program.name, each.choice.text) for each in found.layers if each.choice is not None]

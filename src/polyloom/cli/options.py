@@ -226,7 +226,8 @@ def machine_option(function: _F) -> _F:
 
 def jobs_option(function: _F) -> _F:
     """Add ``--jobs`` and ``--cluster``."""
-    help_ = "How many processes work at a time: on layers, on maps that are compared. Default 1."
+    help_ = "How many processes work at a time: on layers, on maps that are compared. Default 1; of `explain`"
+    help_ += " of a model as many as there are processors."
     jobs = click.option("--jobs", metavar="N", type=click.IntRange(1, 1024), help=help_)
     help_ = "A dask scheduler, tcp://HOST:PORT, whose workers do that."
     return jobs(click.option("--cluster", metavar="ADDRESS", help=help_)(function))

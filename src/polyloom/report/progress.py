@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from threading import Timer
 
 from polyloom.diagnostics import visible_name
@@ -21,10 +21,12 @@ LINE_SECONDS = 10.0
 def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
     """Give a function that takes events and cycle of a simulation, and show them on stderr after 2 s.
 
-    Nothing is shown, and nothing given, where stderr is no terminal.
+    Nothing is shown, and nothing given, where stderr is no terminal; on one that shall get no escape
+    sequences, a line now and then.
     """
     if not takes_escapes(sys.stderr):
-        yield None
+        say = now_and_then(DELAY)
+        yield (lambda events, cycle: say(_simulating(events, cycle))) if sys.stderr.isatty() else None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -49,9 +51,13 @@ def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def status_line(text: str) -> Iterator[None]:
-    """Show on stderr what is done, from half a second on; nothing where stderr is no terminal."""
+    """Show on stderr what is done, from half a second on; nothing where stderr is no terminal.
+
+    On a terminal that shall get no escape sequences, a line after two seconds.
+    """
     if not takes_escapes(sys.stderr):
-        yield
+        with _line_after(DELAY, visible_name(text)) if sys.stderr.isatty() else nullcontext():
+            yield
         return
     from rich.console import Console
     from rich.markup import escape
@@ -66,6 +72,19 @@ def status_line(text: str) -> Iterator[None]:
         timer.cancel()
         timer.join()
         line.stop()
+
+
+@contextmanager
+def _line_after(seconds: float, text: str) -> Iterator[None]:
+    """Print a line to stderr where what is inside takes longer than so many seconds."""
+    timer = Timer(seconds, print, [text], {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 @contextmanager
@@ -103,7 +122,7 @@ def network_status() -> Iterator[tuple[Callable[[str], None], Callable[[int, int
     line now and then.
     """
     if not takes_escapes(sys.stderr):
-        say = _now_and_then(DELAY)
+        say = now_and_then(DELAY)
         yield (lambda name: say(f"placing {visible_name(name)}")), lambda e, c: say(_simulating(e, c))
         return
     from rich.console import Console
@@ -134,7 +153,7 @@ def _simulating(events: int, cycle: int) -> str:
 
 def _lines(count: int) -> Callable[[str], None]:
     """Return a function that says now and then where work stands."""
-    done, say = 0, _now_and_then(LINE_SECONDS)
+    done, say = 0, now_and_then(LINE_SECONDS)
 
     def show(name: str) -> None:
         nonlocal done
@@ -144,7 +163,7 @@ def _lines(count: int) -> Callable[[str], None]:
     return show
 
 
-def _now_and_then(first: float) -> Callable[[str], None]:
+def now_and_then(first: float) -> Callable[[str], None]:
     """Return a function that prints a line to stderr, the first one after so many seconds."""
     due = time.monotonic() + first
 

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from polyloom.diagnostics import visible_name
 from polyloom.mdh.tuning.tune import Progress, Tuned
+from polyloom.report.progress import DELAY, now_and_then
 from polyloom.report.terminal import console, seconds_text, takes_escapes
 
 WIDTH = 120
@@ -22,9 +23,16 @@ WIDTH = 120
 
 @contextmanager
 def tuning_progress(*, quiet: bool = False) -> Iterator[Callable[[Progress], None] | None]:
-    """Give a function that shows progress on stderr; None where that is no terminal, or ``quiet``."""
-    if quiet or not takes_escapes(sys.stderr):
+    """Give a function that shows progress on stderr; None where that is no terminal, or ``quiet``.
+
+    On a terminal that shall get no escape sequences, a line now and then.
+    """
+    if quiet or not sys.stderr.isatty():
         yield None
+        return
+    if not takes_escapes(sys.stderr):
+        say = now_and_then(DELAY)
+        yield lambda progress: say(progress_text(progress))
         return
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
