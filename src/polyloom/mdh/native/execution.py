@@ -33,6 +33,7 @@ from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vector
 from polyloom.mdh.lowering.nests.maps_in_order import maps_in_order
 from polyloom.mdh.lowering.nests.scalars_in_registers import scalars_in_registers
 from polyloom.mdh.lowering.nests.scans_in_vectors import scans_in_vectors
+from polyloom.mdh.lowering.nests.wrapped_scalars import wrapped_scalars
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.rows import rows_of
 from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps
@@ -76,7 +77,11 @@ def function_of(
     program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool = False
 ) -> Function:
     """Return a program as it is printed for a processor. ``marked``: with places where time is taken."""
-    return final(scalars_in_registers(tree_of(program, schedules, device, marked=marked)))
+    return final(_in_registers(tree_of(program, schedules, device, marked=marked)))
+
+
+def _in_registers(function: Function) -> Function:
+    return wrapped_scalars(scalars_in_registers(function))
 
 
 def tree_of(
@@ -242,7 +247,7 @@ class NativeExecutable:
             loading = beside.submit(self._loading, split.load)
             memory = beside.submit(_local_memory, special, split, before, alike(each, fills, special))
             entry = built(
-                final_with_forms(scalars_in_registers(split.function)),
+                final_with_forms(_in_registers(split.function)),
                 self.device.compiler,
                 self.device.threads,
             )
