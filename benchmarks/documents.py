@@ -1,11 +1,12 @@
 """Rewrites the tables of the documents that are made from other files.
 
-    python benchmarks/documents.py              cycles in docs/cycles.md and the README, speed in the README
+    python benchmarks/documents.py              cycles in docs/cycles.md and the README, speed in the README,
+                                                times of training in docs/python.md
     python benchmarks/documents.py --counts     also counts the tests for docs/reliability.md (half a minute)
 
 The cycles are those of benchmarks/wafer_cycles.json and wafer_layers.json, the speed that of
-docs/opencl_benchmarks.md. A test compares the documents with these files; counts change with every test, so
-they are as they were last made.
+docs/opencl_benchmarks.md, the times those of benchmarks/torch_times.json. A test compares the documents with
+these files; counts change with every test, so they are as they were last made.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import counts
+import torch_times
 import wafer_layers
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 CYCLES = ROOT / "docs" / "cycles.md"
+PYTHON = ROOT / "docs" / "python.md"
 SPEED = ROOT / "docs" / "opencl_benchmarks.md"
 COUNTS = ROOT / "docs" / "reliability.md"
 GOLDEN = Path(__file__).with_name("wafer_cycles.json")
@@ -130,6 +133,11 @@ def cycles_page(page: str, golden: dict[str, Any]) -> str:
     return with_section(page, "all cycles", cycles_table(golden, {name: f"`{name}`" for name in golden}))
 
 
+def python_page(page: str) -> str:
+    """Return docs/python.md with the kept times of training steps."""
+    return with_section(page, "training", torch_times.table(r for r in torch_times.read_rows() if r.training))
+
+
 def readme(page: str, golden: dict[str, Any], speed: str) -> str:
     """Return the README with its two tables."""
     page = with_section(page, "cycles", chosen_cycles(golden))
@@ -139,6 +147,7 @@ def readme(page: str, golden: dict[str, Any], speed: str) -> str:
 def main() -> None:
     golden = json.loads(GOLDEN.read_text())
     CYCLES.write_text(cycles_page(CYCLES.read_text(), golden))
+    PYTHON.write_text(python_page(PYTHON.read_text()))
     README.write_text(readme(README.read_text(), golden, SPEED.read_text()))
     if "--counts" in sys.argv[1:]:
         COUNTS.write_text(with_section(COUNTS.read_text(), "counts", counts.table()))

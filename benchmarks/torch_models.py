@@ -4,9 +4,10 @@ Small networks of our own, and of the packages torchvision, timm and transformer
 all with random weights. Each is run and trained one step (gradients of all parameters) and compared with
 itself in float64: printed are the distances of results, Polyloom's and PyTorch's in float32, and those of
 gradients; right is what is not much farther than PyTorch. With ``--times``: a table of Markdown, a forward
-call beside PyTorch as it is and its own compiler, inductor, and how long the first calls of the two compilers
-took (an empty ``XDG_CACHE_HOME`` and ``TORCHINDUCTOR_CACHE_DIR``: anew). With ``--training``: of a step
-forward and backward, without an optimizer.
+call beside PyTorch as it is and its own compiler, inductor, and seconds of a core that the first calls of the
+two compilers took, with their C compilers (an empty ``XDG_CACHE_HOME`` and ``TORCHINDUCTOR_CACHE_DIR``:
+anew). With ``--training``: of a step forward and backward, without an optimizer. ``--update`` keeps the times
+in benchmarks/torch_times.json, of which ``benchmarks/documents.py`` makes a table of docs/python.md.
 ``-k torchvision. -k timm.``: only those. ``--inside COMMAND``: while calls are timed, and only then, COMMAND
 runs, with a program that waits as its arguments: it may stop what else uses the processor until that ends.
 It runs three times, and the least times count.
@@ -18,16 +19,18 @@ import argparse
 import contextlib
 import copy
 import math
+import resource
 import shlex
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch_times
 from torch import nn
 from torch.nn import functional
 
@@ -667,20 +670,27 @@ WINDOWS = 3
 Step = Callable[[], Any]
 
 
+def core_seconds() -> float:
+    """Return the processor's seconds of this process and of the ones that it waited for."""
+    own, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+
+
 def prepared(make: Callable[[], Made], *, is_training: bool) -> tuple[list[Step], list[float]]:
-    """Return a step of a model as PyTorch, inductor and Polyloom run it, seconds of two first steps."""
+    """Return a step of a model as PyTorch, inductor and Polyloom run it, core seconds of two first steps."""
     torch.manual_seed(1)
     module, inputs = make()
     module.train(is_training)
     steps: list[Step] = [step(module, module, inputs, is_training=is_training)]
     firsts = []
     torch._dynamo.reset()
+    torch._inductor.config.compile_threads = 1  # it waits for no process of its own else
     for backend in ("inductor", polyloom):
         compiled = torch.compile(module, backend=backend)
         steps.append(step(module, compiled, inputs, is_training=is_training))
-        start = time.perf_counter()
+        start = core_seconds()
         steps[-1]()
-        firsts.append(time.perf_counter() - start)
+        firsts.append(core_seconds() - start)
     return steps, firsts
 
 
@@ -730,11 +740,15 @@ def measured(steps: list[Step]) -> list[float]:
     return [min(found) for found in times]
 
 
-def table(chosen: dict[str, Callable[[], Made]], command: str, *, is_training: bool) -> None:
-    """Print times and, at the end, the geometric means of how many times as fast Polyloom is."""
-    ratios = []
-    print("| model | PyTorch, ms | inductor | Polyloom | first call: inductor, s | Polyloom |")
-    print("|---|---:|---:|---:|---:|---:|")
+def table(
+    chosen: dict[str, Callable[[], Made]], command: str, *, is_training: bool, order: Sequence[str] = ()
+) -> None:
+    """Print times and, at the end, the geometric means of how many times as fast Polyloom is.
+
+    ``order``: of all models, where rows are to be kept.
+    """
+    rows = []
+    print(torch_times.HEAD)
     for name, make in chosen.items():
         steps, firsts = prepared(make, is_training=is_training)
         windows = []
@@ -742,24 +756,30 @@ def table(chosen: dict[str, Callable[[], Made]], command: str, *, is_training: b
             with inside(command):
                 windows.append(measured(steps))
         found = [min(times) for times in zip(*windows, strict=True)]
-        ratios.append((found[0] / found[2], found[1] / found[2]))
-        cells = " | ".join([*(f"{1e3 * s:.3g}" for s in found), *(f"{s:.1f}" for s in firsts)])
-        print(f"| {name} | {cells} |", flush=True)
-    means = [math.exp(sum(map(math.log, column)) / len(ratios)) for column in zip(*ratios, strict=True)]
-    print(f"\n{len(ratios)} models: {means[0]:.2f} times as fast as eager, {means[1]:.2f} as inductor")
+        row = torch_times.Row(name, is_training, *found, *firsts)
+        rows.append(row)
+        if order:
+            torch_times.keep(row, order)
+        print(row, flush=True)
+    print(f"\n{torch_times.means(rows)}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", action="store_true")
     parser.add_argument("--training", action="store_true")
+    parser.add_argument("--update", action="store_true", help="keep times for the table of docs/python.md")
     parser.add_argument("--inside", default="", metavar="COMMAND")
-    parser.add_argument("-k", action="append", help="only models whose name holds this, or another -k")
+    parser.add_argument(
+        "-k", action="append", help="only the model of this name, or those whose name holds it"
+    )
     options = parser.parse_args()
     everything = {**MODELS, **dict(of_torchvision()), **dict(of_timm()), **dict(of_transformers())}
-    chosen = {n: m for n, m in everything.items() if any(k in n for k in options.k or [""])}
+    asked = [{k} if k in everything else {n for n in everything if k in n} for k in options.k or [""]]
+    chosen = {n: m for n, m in everything.items() if any(n in names for names in asked)}
     if options.times:
-        table(chosen, options.inside, is_training=options.training)
+        order = list(everything) if options.update else ()
+        table(chosen, options.inside, is_training=options.training, order=order)
         return 0
     return report(chosen)
 

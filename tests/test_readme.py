@@ -25,6 +25,8 @@ def test_tables_are_those_of_their_sources() -> None:
     assert documents.readme(TEXT, golden, documents.SPEED.read_text()) == TEXT
     page = documents.CYCLES.read_text()
     assert documents.cycles_page(page, golden) == page
+    page = documents.PYTHON.read_text()
+    assert documents.python_page(page) == page
 
 
 def test_it_fits_on_a_few_screens() -> None:
