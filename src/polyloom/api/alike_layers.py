@@ -18,6 +18,7 @@ from polyloom.api.reading import Path
 from polyloom.diagnostics import Diagnostic, PolyloomError
 from polyloom.ir.conversion.split_layers import Layer
 from polyloom.ir.program import Program
+from polyloom.polyhedra.effort import limited
 from polyloom.wafer.explain.layers import LayerRun
 from polyloom.wafer.placement.known_maps import alike_text, chosen_for, names_between, with_names
 from polyloom.wafer.simulation.check import check_outputs, checked_batch
@@ -40,10 +41,10 @@ def alike(tasks: Sequence[LayerTask]) -> list[list[LayerTask]]:
 
     A layer that is watched is alone: what is shown of it has its own names.
     """
-    groups: dict[object, list[LayerTask]] = {}
-    for task in tasks:
+    groups: dict[int | str, list[LayerTask]] = {}
+    for number, task in enumerate(tasks):
         alone = task.source is not None or task.options.get("watch") is not None
-        groups.setdefault(task.layer.name if alone else (alike_text(task.layer.program),), []).append(task)
+        groups.setdefault(number if alone else alike_text(task.layer.program), []).append(task)
     return list(groups.values())
 
 
@@ -52,8 +53,17 @@ def run_like(run: LayerRun, task: LayerTask) -> LayerRun | None:
 
     None where that is not known: what was compiled was not simulated.
     """
+    names = names_between(run.layer.program, task.layer.program)
+    try:
+        return _run_like(run, task, names)
+    except PolyloomError as fault:
+        faults = [_with_names(each, names, task.layer.program) for each in fault.diagnostics]
+        return LayerRun(layer=task.layer, choice=None, result=None, refusal=type(fault)(*faults), names=names)
+
+
+@limited("the code of a layer")
+def _run_like(run: LayerRun, task: LayerTask, names: Mapping[str, str]) -> LayerRun | None:
     layer, options = task.layer, task.options
-    names = names_between(run.layer.program, layer.program)
     choice = None if run.choice is None else chosen_for(run.choice, layer.program, names)
     if run.refusal is not None:
         codes = {fault.code.partition("-")[0] for fault in run.refusal.diagnostics}
@@ -67,12 +77,8 @@ def run_like(run: LayerRun, task: LayerTask) -> LayerRun | None:
         return None
     code, program = run.result.program, layer.program
     theirs = {ours: name for name, ours in names.items()}
-    try:
-        arrays = checked_batch(program, choice.mapping, task.arrays, 1)
-        found = simulate_program(code, {theirs[name]: array for name, array in arrays.items()})
-    except PolyloomError as fault:
-        faults = [_with_names(each, names, program) for each in fault.diagnostics]
-        return LayerRun(layer=layer, choice=choice, result=None, refusal=type(fault)(*faults), names=names)
+    arrays = checked_batch(program, choice.mapping, task.arrays, 1)
+    found = simulate_program(code, {theirs[name]: array for name, array in arrays.items()})
     outputs = {names[name]: array for name, array in found.outputs.items()}
     verdict = None
     if options["check"]:
