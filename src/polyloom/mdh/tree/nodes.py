@@ -239,8 +239,8 @@ class Parameter:
     """An array that the caller gives, row by row; ``constant``: it is not written.
 
     ``alone``: no other parameter has any of its elements (``restrict``), proved or checked by the caller.
-    ``scratch``: the caller only gives room; its elements are undefined before, and of no use after. Room of
-    which no part of a function needs two may be one.
+    ``scratch``: the caller only gives room; its elements are undefined before, but for those that were stored
+    when constants were bound, and of no use after. Room of which no part of a function needs two may be one.
     """
 
     name: str

@@ -59,3 +59,18 @@ def test_a_name_that_is_taken(tmp_path: Path) -> None:
     made = polyloom.compile(path, device="native", threads=1, check=True)
     rng = np.random.default_rng(1)
     made(n=99, k_here=rng.random(99), b=rng.random(99), out=np.zeros(1, np.int32))
+
+
+def test_what_was_stored_when_constants_were_bound_stays_in_memory(tmp_path: Path) -> None:
+    """A number of the sizes alone is computed once, by another function."""
+    path = tmp_path / "kernel.c"
+    path.write_text(
+        "void kernel(int n, int m, double x[n][m], double mean[m]) {\n"
+        "double count = n;\n"
+        "for (int c = 0; c < m; c++) {\n"
+        "  mean[c] = 0; for (int r = 0; r < n; r++) mean[c] += x[r][c]; mean[c] /= count;\n}\n}\n"
+    )
+    made = polyloom.compile(path, device="native", threads=1, check=True)
+    mean = np.zeros(3)
+    made(n=4, m=3, x=np.arange(12.0).reshape(4, 3), mean=mean)
+    np.testing.assert_array_equal(mean, [4.5, 5.5, 6.5])

@@ -17,8 +17,8 @@ from dataclasses import replace
 from itertools import chain
 
 from polyloom.ir.naming import Names
-from polyloom.mdh.tree.nodes import Array, Code, For, Function, Load, Space
-from polyloom.mdh.tree.rewrite import arrays_used, declared_in, renamed_array, walk
+from polyloom.mdh.tree.nodes import Array, Code, For, Function, Load, Space, Statement, Store
+from polyloom.mdh.tree.rewrite import arrays_used, declared_in, loads_of, renamed_array, walk
 from polyloom.mdh.tree.trips import is_parallel
 
 
@@ -33,7 +33,12 @@ def scalars_in_registers(function: Function) -> Function:
     own: dict[int, list[Array]] = {}
     for parameter in function.parameters:
         at = _where(function.body, parameter.name) if parameter.scratch and not parameter.shape else []
-        if at and _is_alone(function.body, runs, at) and _is_in_a_loop(function.body, at, parameter.name):
+        if (
+            at
+            and _begins(function.body[at[0]], parameter.name)
+            and _is_alone(function.body, runs, at)
+            and _is_in_a_loop(function.body, at, parameter.name)
+        ):
             name = names.of((parameter.name,), f"{parameter.name}_here")
             own.setdefault(at[0], []).append(
                 Array(name=name, type=parameter.type, shape=(), space=Space.REGISTER)
@@ -46,6 +51,15 @@ def scalars_in_registers(function: Function) -> Function:
 def _where(code: Code, name: str) -> list[int]:
     """Return the statements that speak of an array."""
     return [k for k, statement in enumerate(code) if name in arrays_used((statement,))]
+
+
+def _begins(statement: Statement, name: str) -> bool:
+    """Whether a scalar has its value from here: else it may have been stored when constants were bound."""
+    return (
+        isinstance(statement, Store)
+        and statement.array == name
+        and all(load.array != name for load in loads_of(statement))
+    )
 
 
 def _runs(code: Code) -> list[int]:
