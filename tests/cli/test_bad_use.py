@@ -58,7 +58,7 @@ def test_a_verb_that_is_near_is_named(capsys: Captured) -> None:
         (["show", FF[0], "-D", "M=many", "-D", "N=1"], "lair-bad-define"),
         (["show", *CONV, "--node", "D"], "lair-unknown-node"),
         (["explain", *CONV, "--map", "nowhere.map"], "file-missing"),
-        (["explain", *CONV, "--map", str(EXAMPLES)], "file-unreadable"),
+        (["simulate", *CONV, "--map", str(EXAMPLES)], "file-unreadable"),
         (["simulate", *MAPPED, "--inputs", "nowhere.npz"], "file-missing"),
         (["simulate", *MAPPED, "--inputs", str(EXAMPLES)], "file-unreadable"),
     ],

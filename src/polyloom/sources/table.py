@@ -302,7 +302,7 @@ def _unknown(given: Given) -> Diagnostic:
     path = path_of(given)
     advice = [ADVICE[path.suffix.lower()]] if path.suffix.lower() in ADVICE else []
     message = f"`{path}` has no ending that tells what it is"
-    notes = [] if path.exists() else ["there is no such file"]
+    notes = [] if exists(path) else ["there is no such file"]
     return error("source-unknown", message, notes=notes, helps=[*advice, f"sources: {kinds}"])
 
 

@@ -29,6 +29,7 @@ from polyloom.cli.options import (
     threads_option,
 )
 from polyloom.diagnostics import Diagnostic
+from polyloom.files import is_folder
 from polyloom.report.progress import status_line
 from polyloom.sources import is_loops
 
@@ -105,8 +106,8 @@ def command(
         return
     loaded = load_whole(source, options, quiet=as_json)
     common = {"simd": simd, "machine": machine, "simd_without": simd_without, "reduction": reduction}
-    is_folder = map_file is not None and map_file.is_dir()
-    if is_folder or (loaded.model is not None and map_file is None and options["size"] is None):
+    has_maps = map_file is not None and is_folder(map_file)
+    if has_maps or (loaded.model is not None and map_file is None and options["size"] is None):
         crew = {"jobs": jobs, "cluster": cluster}
         explain_layers_of(loaded, map_file, common, crew, as_json=as_json)
     else:
