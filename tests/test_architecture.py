@@ -63,7 +63,7 @@ FLOORS = {
     ),
     "api": (
         ("layers", "network", "simulation", "tuning"),
-        ("evaluation", "opencl", "wafer"),
+        ("alike_layers", "evaluation", "opencl", "wafer"),
         ("mapping",),
         ("loops", "reading"),
         ("processor",),

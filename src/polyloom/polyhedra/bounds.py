@@ -57,8 +57,13 @@ def extent_between(minimum: isl.Set, maximum: isl.Set) -> isl.Set:
     Source: dtg_codegen, Sec. 5.1, eqs. (16) (21) (24).
     """
     charge(_PAIR * max(0, minimum.n_basic_set() * maximum.n_basic_set() - 1))
-    difference = isl.Map.from_domain_and_range(minimum, maximum).deltas().remove_redundancies()
-    return isl.Set.from_pw_multi_aff(difference.as_pw_multi_aff().add_constant_val(isl.Val(1)))
+    difference = isl.Map.from_domain_and_range(minimum, maximum).deltas()
+    for form in (difference.remove_redundancies(), difference):
+        function = form.as_pw_multi_aff()
+        if isl.Set.from_pw_multi_aff(function).is_equal(difference):  # isl loses values of some parameters
+            return isl.Set.from_pw_multi_aff(function.add_constant_val(isl.Val(1)))
+    one = isl.MultiAff.identity(difference.get_space().map_from_set()).add_constant_val(isl.Val(1))
+    return difference.apply(isl.Map.from_multi_aff(one))
 
 
 _PAIR = 1_000
