@@ -91,8 +91,8 @@ MUTANTS = [
     ),
     Mutant(
         "polyhedra/bounds",
-        "return isl.Set.from_pw_multi_aff(difference.as_pw_multi_aff().add_constant_val(isl.Val(1)))",
-        "return isl.Set.from_pw_multi_aff(difference.as_pw_multi_aff())",
+        "return isl.Set.from_pw_multi_aff(function.add_constant_val(isl.Val(1)))",
+        "return isl.Set.from_pw_multi_aff(function)",
         Probe("polyhedra_probes.holds", ("test_minimum_maximum_and_size",)),
     ),
     Mutant(
