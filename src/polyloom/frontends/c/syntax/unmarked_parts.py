@@ -62,18 +62,26 @@ class _Finder(Generic[Found]):
             k = end
 
     def _taken(self, items: Sequence[c_ast.Node], first: int, before: Sequence[c_ast.Node]) -> int:
-        """Take the longest part that begins with a statement; return where it ends."""
-        longest: Found | None = None
-        taken = first
-        for end in _ends(items, first):
-            region = self._region(items[first:end], before)
-            self.tries += 1
-            found = None if region is None or self.tries > MOST_TRIES else self.read(region)
+        """Take the longest part that begins with a statement; return where it ends.
+
+        All loops in a row are tried first: as a rule they are one, and each try reads all of its statements.
+        """
+        ends = _ends(items, first)
+        longest, taken = self._tried(items[first : ends[-1]], before) if ends else None, first
+        if longest is not None:
+            taken, ends = ends[-1], []
+        for end in ends[:-1]:
+            found = self._tried(items[first:end], before)
             if found is None:
                 break
             longest, taken = found, end
         self.found += [] if longest is None else [longest]
         return taken
+
+    def _tried(self, body: Sequence[c_ast.Node], before: Sequence[c_ast.Node]) -> Found | None:
+        region = self._region(body, before)
+        self.tries += 1
+        return None if region is None or self.tries > MOST_TRIES else self.read(region)
 
     def _region(self, body: Sequence[c_ast.Node], before: Sequence[c_ast.Node]) -> Region | None:
         characters = _text_of(body, self.text, self.starts)
