@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from polyloom.api.mapping import choose_mapping, known_mapping
+from polyloom.api.mapping import layer_mapping
 from polyloom.api.reading import MACHINE, Path, load_for_wafer
 from polyloom.api.wafer import Explanation, explain
 from polyloom.diagnostics import Diagnostic, PolyloomError
@@ -136,9 +136,7 @@ class _Task:
 
 def _chosen(task: _Task) -> Choice | PolyloomError:
     try:
-        if task.source is not None:
-            return choose_mapping(task.program, task.source, machine=task.machine, memory=task.memory)
-        return known_mapping(task.program, machine=task.machine, memory=task.memory)
+        return layer_mapping(task.program, task.source, machine=task.machine, memory=task.memory)
     except PolyloomError as refused:
         return refused
 

@@ -67,6 +67,13 @@ def known_mapping(program: Program, *, machine: str = MACHINE, memory: int | Non
     return chosen(None, program, machine_model(machine, memory), None, complete_mapping)
 
 
+def layer_mapping(program: Program, source: Path | None, *, machine: str, memory: int | None) -> Choice:
+    """Return the map of a layer of a network: ``choose_mapping``'s, ``known_mapping``'s without a source."""
+    if source is None:
+        return known_mapping(program, machine=machine, memory=memory)
+    return choose_mapping(program, source, machine=machine, memory=memory)
+
+
 def mapping_of(
     given: Path | LairMap | Choice, program: Program, machine: str | Machine, memory: int | None
 ) -> LairMap:

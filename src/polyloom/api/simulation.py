@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from polyloom.api.alike_layers import LayerTask, alike, run_like
 from polyloom.api.evaluation import trace_tensors
-from polyloom.api.mapping import choose_mapping, known_mapping, mapping_of
+from polyloom.api.mapping import layer_mapping, mapping_of
 from polyloom.api.reading import MACHINE, Path, in_shorts, load_for_wafer, load_tensor_program
 from polyloom.api.wafer import compile_wafer
 from polyloom.diagnostics import PolyloomError, error
@@ -209,10 +209,7 @@ def _simulated_layer(task: LayerTask) -> LayerRun:
     layer, options = task.layer, task.options
     machine, memory = options["machine"], options["memory"]
     try:
-        if task.source is not None:
-            choice = choose_mapping(layer.program, task.source, machine=machine, memory=memory)
-        else:
-            choice = known_mapping(layer.program, machine=machine, memory=memory)
+        choice = layer_mapping(layer.program, task.source, machine=machine, memory=memory)
         result = simulate(layer.program, choice.mapping, task.arrays, **options)
     except PolyloomError as fault:
         return LayerRun(layer=layer, choice=choice, result=None, refusal=fault)
