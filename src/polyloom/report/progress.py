@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from threading import Timer
 
 from polyloom.diagnostics import visible_name
@@ -34,18 +35,14 @@ def progress_bar() -> Iterator[Callable[[int, int], None] | None]:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task("compiling for this computer", total=None)
-    timer = Timer(DELAY, bar.start)
-    timer.daemon = True
-    timer.start()
 
     def update(events: int, cycle: int) -> None:
         bar.update(task, description=_simulating(events, cycle))
 
     try:
-        yield update
+        with _begun_after(DELAY, bar.start):
+            yield update
     finally:
-        timer.cancel()
-        timer.join()
         bar.stop()
 
 
@@ -56,28 +53,25 @@ def status_line(text: str) -> Iterator[None]:
     On a terminal that shall get no escape sequences, a line after two seconds.
     """
     if not takes_escapes(sys.stderr):
-        with _line_after(DELAY, visible_name(text)) if sys.stderr.isatty() else nullcontext():
+        say = partial(print, visible_name(text), file=sys.stderr, flush=True)
+        with _begun_after(DELAY, say) if sys.stderr.isatty() else nullcontext():
             yield
         return
     from rich.console import Console
     from rich.markup import escape
 
     line = Console(stderr=True).status(escape(visible_name(text)))
-    timer = Timer(SHORT_DELAY, line.start)
-    timer.daemon = True
-    timer.start()
     try:
-        yield
+        with _begun_after(SHORT_DELAY, line.start):
+            yield
     finally:
-        timer.cancel()
-        timer.join()
         line.stop()
 
 
 @contextmanager
-def _line_after(seconds: float, text: str) -> Iterator[None]:
-    """Print a line to stderr where what is inside takes longer than so many seconds."""
-    timer = Timer(seconds, print, [text], {"file": sys.stderr, "flush": True})
+def _begun_after(seconds: float, begin: Callable[[], object]) -> Iterator[None]:
+    """Call a function where what is inside takes longer than so many seconds."""
+    timer = Timer(seconds, begin)
     timer.daemon = True
     timer.start()
     try:
