@@ -270,6 +270,7 @@ def _place(part: LoadedHost) -> Place:
         variables={array.name: _variable(array) for array in scop.arrays},
         escaping=scop.escaping,
         returned=scop.returned,
+        marked=scop.marked,
     )
 
 

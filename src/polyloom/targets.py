@@ -136,7 +136,7 @@ def _drop_in(target: str, job: Job) -> Compiled:
     loaded = load_host_programs(job.source, replace(job.reading, unmarked=is_loops(job.source)))
     values, database = job.option("parameters", {}), job.option("database")
     made = drop_in(job.source, loaded, job.reading, target, job.option("device"), values, database)
-    return Compiled(made.write, tuple(remark for part in loaded for remark in part.remarks))
+    return Compiled(made.write, (*(said for part in loaded for said in part.remarks), *made.remarks))
 
 
 TARGETS: dict[str, Target] = {

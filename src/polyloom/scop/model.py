@@ -168,5 +168,7 @@ class Scop:
     """Where ``fma`` is called, which is a product and a sum here, each rounded."""
     returned: str | None = None
     """The scalar that holds what the function returns, where the part is the whole function."""
+    marked: bool = True
+    """Whether a person said that it is one (``#pragma scop``): then all of it is wanted, or a reason."""
     unshared: bool = False
     """Whether all arrays exist as a whole and nobody else sees them, as those of a tensor program."""

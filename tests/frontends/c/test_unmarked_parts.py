@@ -97,6 +97,15 @@ def test_it_is_said_which_and_why() -> None:
     assert remark.notes == ("taken by themselves are the loops in line 6, 8; the rest stays as it is",)
 
 
+def test_it_is_said_of_a_function_without_any() -> None:
+    rows = "for (int i = 0; i < n; i++) for (int p = row[i]; p < row[i + 1]; p++) x[p] = 1;"
+    outside = f"void g(int n, const int *row, float *x) {{ {rows} }}\n"
+    (part,) = parts(LOOP, outside=outside)
+    (remark,) = part.scop.remarks
+    assert remark.code == "c-unmarked" and remark.notes == ("all of it stays as it is",)
+    assert "`g`" in remark.message and "first value of the loop" in remark.message
+
+
 def test_what_runs_a_whole_function_refuses_it() -> None:
     with pytest.raises(Unsupported, match="stop"):
         load(f"void stop(int);\nvoid f(int n, float x[n]) {{ {LOOP} stop(n); }}")

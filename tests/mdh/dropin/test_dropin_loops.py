@@ -85,6 +85,34 @@ def test_program(name: str, tmp_path: Path) -> None:
     assert printed(built(tmp_path / "out")) != wanted, "it is the original loops that ran"
 
 
+SCATTERED = """\
+void stop(int);
+void f(int n, const int *where, float *x, float y[n])
+{
+  stop(1);
+%s
+  for (int i = 0; i < n; i++) x[where[i]] += 1;
+%s
+  stop(2);
+  for (int i = 0; i < n; i++) y[i] += 1;
+}
+"""
+
+
+def test_what_nobody_marked_stays_where_it_has_no_call() -> None:
+    made = drop_in(SCATTERED % ("", ""), target="c")
+    (text,) = (text for name, text in made.files.items() if name.endswith(".c") and name != FUNCTIONS)
+    (remark,) = made.remarks
+    assert remark.code == "drop-in-left" and "line 6 stay as they are" in remark.message
+    assert "polyloom_f_2(" in text and "polyloom_f(" not in text
+    assert list(made.document["functions"]) == ["int polyloom_f_2(long long n, void *y)"]
+
+
+def test_what_is_marked_and_has_no_call_is_refused() -> None:
+    with pytest.raises(PolyloomError, match="how many elements `x` has"):
+        drop_in(SCATTERED % ("#pragma scop", "#pragma endscop"), target="c")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [p for p in PROGRAMS if p.name not in QUICK], ids=lambda path: path.name)
 def test_more_programs(path: Path, tmp_path: Path) -> None:

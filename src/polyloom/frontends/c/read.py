@@ -161,7 +161,7 @@ def _tree(
 
 def _unmarked(found: Sequence[Region], tree: c_ast.FileAST, places: Places, mode: Mode) -> tuple[Part, ...]:
     """Return regions as parts, or the loops in them that are some. Errors: where there is none at all."""
-    parts, faults = list[Part](), list[PolyloomError]()
+    parts, faults, left = list[Part](), list[PolyloomError](), list[Diagnostic]()
     for region in found:
         try:
             part = _explained(region, tree, places, mode)
@@ -171,9 +171,13 @@ def _unmarked(found: Sequence[Region], tree: c_ast.FileAST, places: Places, mode
             if region.marked:
                 raise
             faults.append(fault)
-            parts += _loops_of(region, fault, tree, places, mode)
+            loops = _loops_of(region, fault, tree, places, mode)
+            parts += loops
+            left += [] if loops else [_left_alone(region, fault)]
     if not parts and faults:
         raise faults[0]
+    if left:
+        parts[0] = replace(parts[0], remarks=(*left, *parts[0].remarks))
     return tuple(parts)
 
 
@@ -209,6 +213,13 @@ def _taken_apart(region: Region, found: Sequence[Part], fault: PolyloomError) ->
     message = f"`{region.name}` is no static control part as a whole: {first.message}"
     notes = [f"taken by themselves are the loops in line {listed}; the rest stays as it is"]
     said = remark("c-unmarked", message, first.span, notes=notes, helps=[PAIR])
+    return replace(said, label=first.label)
+
+
+def _left_alone(region: Region, fault: PolyloomError) -> Diagnostic:
+    first = fault.diagnostics[0]
+    message = f"no loop of `{region.name}` is a static control part: {first.message}"
+    said = remark("c-unmarked", message, first.span, notes=["all of it stays as it is"])
     return replace(said, label=first.label)
 
 
@@ -284,6 +295,7 @@ def _scop_of(part: Part) -> Scop:
         escaping=escaping_iterators(part.region),
         fused=tuple(dict.fromkeys(state.fused)),
         returned=next((a.name for a in arrays if _holds_returned(state, a.name)), None),
+        marked=part.region.has_pragmas,
     )
 
 

@@ -12,17 +12,17 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from polyloom.diagnostics import PolyloomError, Source, Unsupported, error
+from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error, remark
 from polyloom.folders import write_folder
 from polyloom.ir.host import HostProgram
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass
 from polyloom.mdh.dropin.signature import Signature, signature
-from polyloom.mdh.dropin.source import Place, replacement, with_calls
+from polyloom.mdh.dropin.source import Place, Replacement, replacement, with_calls
 from polyloom.mdh.print.names import c_names
 
 BUILD = "build.txt"
@@ -51,10 +51,11 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class DropIn:
-    """``files``: name to text; ``document``: what ``manifest.json`` says of them."""
+    """``files``: name to text; ``document``: for ``manifest.json``; ``remarks``: on loops that stay."""
 
     files: Mapping[str, str]
     document: Mapping[str, Any]
+    remarks: tuple[Diagnostic, ...] = ()
 
     def __repr__(self) -> str:
         return f"<DropIn: {', '.join(self.files)}>"
@@ -84,23 +85,22 @@ class Maker:
         """Return a C file as a drop-in.
 
         ``options``: of the C compiler, ``-D`` and ``-I``, with which it was read. ``macros``: values for
-        which the functions are.
+        which the functions are. A part that nobody marked stays as it is where no call of it can be written.
 
         Errors: ``Unsupported`` with ``drop-in-...``.
         """
-        calls = [
-            signature(program, name) for (_, program), name in zip(parts, _functions(parts), strict=True)
-        ]
-        ranges = [replacement(source, place, call) for (place, _), call in zip(parts, calls, strict=True)]
+        ranges, programs, remarks = _replaced(source, parts)
+        calls = [part.call for part in ranges]
         name = PurePath(source.name).name
-        made = self._made([(call, program) for call, (_, program) in zip(calls, parts, strict=True)])
+        made = self._made(list(zip(calls, programs, strict=True)))
         if name in made:
             helps = ["give the file another name"]
             raise Unsupported(error("drop-in-name", f"a file beside it is called `{name}`, too", helps=helps))
         if any(part.copies for part in ranges):
             made[self.side.file] += _MEMORY
         program = with_calls(source.text, ranges, macros or {}, self.side.file)
-        return self._complete({name: program, **made}, self._command(name, options), calls)
+        found = self._complete({name: program, **made}, self._command(name, options), calls)
+        return replace(found, remarks=remarks)
 
     def of_program(self, program: HostProgram) -> DropIn:
         """Return a host program, such as a layer's, as a C function without a file around it."""
@@ -145,6 +145,33 @@ def check_values(values: Mapping[str, int], programs: Sequence[HostProgram]) -> 
             error("parameter-unknown", f"there is no parameter `{name}`", helps=helps) for name in unknown
         ]
         raise PolyloomError(*found)
+
+
+def _replaced(
+    source: Source, parts: Sequence[tuple[Place, HostProgram]]
+) -> tuple[list[Replacement], list[HostProgram], tuple[Diagnostic, ...]]:
+    """Return the parts with calls, their programs, and remarks on those without, which nobody marked.
+
+    Errors: those of a part that was marked, or of the first where none has a call.
+    """
+    ranges, programs, faults = list[Replacement](), list[HostProgram](), list[tuple[Place, Unsupported]]()
+    for (place, program), name in zip(parts, _functions(parts), strict=True):
+        try:
+            ranges.append(replacement(source, place, signature(program, name)))
+            programs.append(program)
+        except Unsupported as fault:
+            if place.marked:
+                raise
+            faults.append((place, fault))
+    if faults and not ranges:
+        raise faults[0][1]
+    return ranges, programs, tuple(_left(place, fault) for place, fault in faults)
+
+
+def _left(place: Place, fault: Unsupported) -> Diagnostic:
+    first = fault.diagnostics[0]
+    message = f"the loops of `{place.name}` in {place.lines} stay as they are: {first.message}"
+    return remark("drop-in-left", message, first.span, helps=first.helps)
 
 
 def _functions(parts: Sequence[tuple[Place, HostProgram]]) -> list[str]:

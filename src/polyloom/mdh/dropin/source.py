@@ -46,7 +46,7 @@ class Place:
     ``extent``: a range of characters of ``source``. ``parameters``: what C calls the integers, by their names
     in the host program; empty where another variable has that name.
     ``variables``: by the names of buffers. ``escaping``: iterators that C reads afterwards. ``returned``: the
-    buffer of what the function returns.
+    buffer of what the function returns. ``marked``: whether a person wants all of it replaced.
     """
 
     name: str
@@ -56,6 +56,14 @@ class Place:
     variables: Mapping[str, Variable]
     escaping: tuple[str, ...] = ()
     returned: str | None = None
+    marked: bool = True
+
+    @property
+    def lines(self) -> str:
+        """The lines in which it stands: ``line 7``, or ``line 7 to 9``."""
+        text = self.source.text
+        first, last = (text.count("\n", 0, position) + 1 for position in self.extent)
+        return f"line {first}" if first == last else f"line {first} to {last}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

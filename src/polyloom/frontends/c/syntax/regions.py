@@ -37,6 +37,11 @@ class Region:
         """The function's name."""
         return str(self.function.decl.name)
 
+    @property
+    def has_pragmas(self) -> bool:
+        """Whether a person wrote pragmas around it."""
+        return self.marked and self.characters is None
+
 
 def regions(
     tree: c_ast.FileAST, function: str | None, places: Places, *, every: bool = False
