@@ -113,6 +113,12 @@ def test_what_is_marked_and_has_no_call_is_refused() -> None:
         drop_in(SCATTERED % ("#pragma scop", "#pragma endscop"), target="c")
 
 
+def test_the_copy_of_a_pointer_in_memory_is_what_is_given(tmp_path: Path) -> None:
+    """It was the pointer in memory, which may be another one by then."""
+    made(CORPUS / "turned_pointers.c", tmp_path / "out")
+    assert "(void *)x, (const void *)s[0].x))" in (tmp_path / "out" / "turned_pointers.c").read_text()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [p for p in PROGRAMS if p.name not in QUICK], ids=lambda path: path.name)
 def test_more_programs(path: Path, tmp_path: Path) -> None:

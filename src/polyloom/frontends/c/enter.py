@@ -150,12 +150,17 @@ def _shared(state: State) -> frozenset[str]:
 
 
 def _follow_pointer(variable: Variable, node: c_ast.Node, ctype: Pointer, state: State) -> None:
-    """Let a pointer be the place that it points to, where that holds elements of its type."""
+    """Let a pointer be the place that it points to, where that holds elements of its type.
+
+    A copy of a pointer in memory is an array of its own: what stands in memory may be another one when the
+    part begins.
+    """
     try:
         found = steady(node, ctype, state)
     except PolyloomError:
         return
-    if isinstance(ctype.target, Scalar):
+    in_memory = {element.variable for element in state.elements.pointers.values()}
+    if isinstance(ctype.target, Scalar) and found.place.variable not in in_memory:
         state.scope.names[variable.name] = found
 
 
