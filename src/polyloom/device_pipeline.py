@@ -271,6 +271,7 @@ def _place(part: LoadedHost) -> Place:
         escaping=scop.escaping,
         returned=scop.returned,
         marked=scop.marked,
+        present=scop.present,
     )
 
 

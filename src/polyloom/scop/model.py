@@ -168,6 +168,8 @@ class Scop:
     """Where ``fma`` is called, which is a product and a sum here, each rounded."""
     returned: str | None = None
     """The scalar that holds what the function returns, where the part is the whole function."""
+    present: tuple[str, ...] = ()
+    """C's names of the pointers that are taken not to be NULL; empty where another variable has that name."""
     marked: bool = True
     """Whether a person said that it is one (``#pragma scop``): then all of it is wanted, or a reason."""
     unshared: bool = False

@@ -19,6 +19,7 @@ from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.escaping import escaping_iterators, is_read_after
 from polyloom.frontends.c.expressions.constant_places import check_spots, next_walk
 from polyloom.frontends.c.expressions.lvalues import place, staying
+from polyloom.frontends.c.expressions.null_pointers import not_null, unused
 from polyloom.frontends.c.expressions.values import value
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
 from polyloom.frontends.c.integers.linearised import delinearise
@@ -253,7 +254,7 @@ def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Pa
 def _walked(
     region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, elements: ConstantElements
 ) -> State:
-    hooks = Hooks(walk_all, inlined, place, size_of, staying, summarised, value)
+    hooks = Hooks(walk_all, inlined, place, size_of, staying, summarised, value, not_null)
     state = enter(region, tree, places, mode, hooks)
     state.elements = elements
     if not region.marked:
@@ -269,7 +270,7 @@ def scop_of(part: Part) -> Scop:
 
 def _scop_of(part: Part) -> Scop:
     state = part.state
-    refused = [d for s in part.statements for d in s.draft.refused]
+    refused = [d for s in part.statements for d in s.draft.refused] + [*unused(state)]
     if refused:
         raise Unsupported(*dict.fromkeys(refused))
     arrays = tuple(_array(a, part) for a in state.arrays.values() if isinstance(a.type, Scalar))
@@ -296,6 +297,7 @@ def _scop_of(part: Part) -> Scop:
         fused=tuple(dict.fromkeys(state.fused)),
         returned=next((a.name for a in arrays if _holds_returned(state, a.name)), None),
         marked=part.region.has_pragmas,
+        present=tuple(v.name if _seen(v, part) else "" for v in state.present),
     )
 
 
@@ -320,7 +322,8 @@ def _assumed(part: Part) -> list[str]:
         if a.place.variable.origin is Origin.ARGUMENT and a.extents
     ]
     shared = dict.fromkeys(v.name for v in pointers if not getattr(v.type, "restrict", False))
-    sentences = ["arithmetic of signed integers does not overflow", "subscripts lie inside their dimensions"]
+    sentences = [f"`{variable.name}` is not NULL" for variable in part.state.present]
+    sentences += ["arithmetic of signed integers does not overflow", "subscripts lie inside their dimensions"]
     if len(shared) > 1:
         names = ", ".join(f"`{name}`" for name in shared)
         sentences.append(f"the arrays that {names} point to do not overlap")

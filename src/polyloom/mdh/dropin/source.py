@@ -47,6 +47,7 @@ class Place:
     in the host program; empty where another variable has that name.
     ``variables``: by the names of buffers. ``escaping``: iterators that C reads afterwards. ``returned``: the
     buffer of what the function returns. ``marked``: whether a person wants all of it replaced.
+    ``present``: C's names of pointers that must not be NULL; empty where another variable has that name.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Place:
     escaping: tuple[str, ...] = ()
     returned: str | None = None
     marked: bool = True
+    present: tuple[str, ...] = ()
 
     @property
     def lines(self) -> str:
@@ -72,7 +74,8 @@ class Replacement:
 
     ``integers``: the C expressions of the call's parameters. ``pointers``: for each of its buffers, that of
     its first element's address. ``copies``: of elements that do not lie side by side. ``returned``: the type
-    and name of the variable whose value is returned behind the call.
+    and name of the variable whose value is returned behind the call. ``present``: pointers without which
+    nothing is called.
     """
 
     start: int
@@ -82,6 +85,7 @@ class Replacement:
     pointers: tuple[str, ...]
     copies: tuple[GatheredArray, ...] = ()
     returned: tuple[str, str] | None = None
+    present: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,7 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
         pointers=pointers,
         copies=tuple(copies),
         returned=next((_returned(b, place) for b in call.buffers if b.name == place.returned), None),
+        present=place.present,
     )
 
 
@@ -144,6 +149,9 @@ def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagno
 def _nameless(place: Place, call: Signature) -> Iterator[Diagnostic]:
     """Find what cannot be seen from the call: of two variables of one name in C only one can."""
     helps = ["give one of them another name"]
+    if "" in place.present:
+        message = "another variable hides a pointer that is compared with NULL where the SCoP stands"
+        yield error("drop-in-names", message, helps=helps)
     for name in call.parameters:
         if place.parameters.get(name) == "":
             yield error(
@@ -178,7 +186,9 @@ def _copy(buffer: Buffer, place: Place) -> GatheredArray:
     """Return how an array whose elements do not lie side by side is copied."""
     name, kind = _gathered(buffer), C_TYPES[buffer.type]
     count = " * ".join(f"({integer_c(extent, place.parameters)})" for extent in buffer.shape)
-    room = f"{kind} *{name} = polyloom_take((long long)sizeof({kind}) * {count});"
+    taken = f"polyloom_take((long long)sizeof({kind}) * {count})"
+    taken = f"{' && '.join(place.present)} ? {taken} : 0" if place.present else taken
+    room = f"{kind} *{name} = {taken};"
     fill = () if buffer.role is Role.OUTPUT else (_for_all(buffer, place, "{copy} = {element};"),)
     bring = () if buffer.role is Role.INPUT else (_for_all(buffer, place, "{element} = {copy};"),)
     return GatheredArray(name, room, fill, bring)
@@ -220,12 +230,13 @@ def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[s
 def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> Iterator[str]:
     """Yield what stands in front of the original statements."""
     integers = [f"(long long){text}" for text in part.integers]
-    call = f"{part.call.function}({', '.join([*integers, *part.pointers])})"
+    made = f"{part.call.function}({', '.join([*integers, *part.pointers])})"
+    call = " && ".join([*part.present, made])
     yield f"{margin}  extern {part.call.declaration};"
     if part.returned:
         yield f"{margin}  {' '.join(part.returned)};"
     if not part.copies and not macros:
-        yield f"{margin}  if (!{call}) {{"
+        yield f"{margin}  if (!({call})) {{" if part.present else f"{margin}  if (!{call}) {{"
         return
     checks = [f"({name}) == ({value})" for name, value in macros.items()]
     yield f"{margin}  int polyloom_done = 0;"
@@ -244,7 +255,7 @@ def _with_copies(part: Replacement, call: str) -> Iterator[str]:
         return
     yield from ("extern void *polyloom_take(long long);", "extern void polyloom_give(void *);")
     yield from (copy.room for copy in part.copies)
-    yield f"if ({' && '.join(copy.name for copy in part.copies)}) {{"
+    yield f"if ({' && '.join([*part.present, *(copy.name for copy in part.copies)])}) {{"
     yield from (f"  {line}" for copy in part.copies for line in copy.fill)
     yield f"  polyloom_done = {call};"
     yield "}"

@@ -128,6 +128,8 @@ def truth(node: c_ast.Node, state: State) -> Expression:
                 return _logic(op, first, truth(right, state))
         case c_ast.UnaryOp(op="!", expr=expr):
             return no(truth(expr, state))
+        case _ if (said := state.above.not_null(node, state)) is not None:
+            return truth_of(Constant(int(said), ElementType.INT32))
         case c_ast.BinaryOp(op=op, left=left, right=right) if op in _COMPARE_OPS:
             return comparison(_COMPARE_OPS[op], value(left, state), value(right, state))
         case _:

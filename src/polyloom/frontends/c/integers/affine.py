@@ -18,7 +18,7 @@ from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.functions import AFFINE_FUNCTIONS, affine_function, parameters_of, returned
 from polyloom.frontends.c.scope.literals import integer_literal
 from polyloom.frontends.c.scope.names import Address, Defined, EnumConstant, Known, Scope, Value, Variable
-from polyloom.frontends.c.scope.sets import constant_affine
+from polyloom.frontends.c.scope.sets import constant_affine, everywhere
 from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Scalar, common, is_unsigned, promoted, value_range
 from polyloom.frontends.c.syntax.faults import NotAffine
@@ -97,6 +97,8 @@ def holds(node: c_ast.Node, state: State) -> isl.Set:
             first = holds(left, state)
             with state.within(first.complement()):
                 return first.union(holds(right, state))
+        case _ if (said := state.above.not_null(node, state)) is not None:
+            return everywhere() if said else everywhere().complement()
         case c_ast.BinaryOp(op=op, left=left, right=right) if op in _COMPARISONS:
             a, b = typed(left, state), typed(right, state)
             wide = common(a.type, b.type)

@@ -67,6 +67,7 @@ class Hooks:
     staying: Callable[[c_ast.Node, State], Known | None]
     summarise: Callable[[Defined | None, c_ast.FuncCall, State], Expression]
     value: Callable[[c_ast.Node, State], Expression]
+    not_null: Callable[[c_ast.Node, State], bool | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +150,8 @@ class State:
     """Whether a loop's head is being read."""
     fused: list[Span | None] = field(default_factory=list)
     """Where ``fma`` was called."""
+    present: dict[Variable, Span | None] = field(default_factory=dict)
+    """Pointers that are taken not to be NULL, and where that is asked."""
     inner_names: frozenset[str] = frozenset()
     """Names of the function's own variables; a variable of the file with the same name gets another."""
 
