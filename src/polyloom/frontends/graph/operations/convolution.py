@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
 from polyloom.frontends.graph.basis import (
     Builder,
@@ -23,12 +25,13 @@ from polyloom.frontends.graph.basis import (
     Value,
     iterators,
     refuse_if,
+    reindexed,
     scalar,
     sliced,
     unsqueezed,
 )
 from polyloom.frontends.graph.operations.elementwise import mapped
-from polyloom.frontends.graph.operations.movement import padded
+from polyloom.frontends.graph.operations.movement import padded, reshaped, stacked
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,8 @@ def transposed_convolution(
         f"{y.shape[1]} channels, filters {w.shape[0]} x {w.shape[1]}, {groups} groups",
     )
     positions = y.shape[2:]
+    if _pays_gathered(window, w.shape[0] // groups):
+        return _gathered(b, y, w, window, groups, shape)
     a = _accesses(window, y.shape[0], groups, w.shape[0] // groups, w.shape[1], positions)
     reach = [(p - 1) * window.strides[k] + window.reach(k) for k, p in enumerate(positions)]
     wide = [max(n, lo + m) for n, lo, m in zip(reach, window.before, shape, strict=True)]
@@ -158,6 +163,99 @@ def transposed_convolution(
     for k, (low, size) in enumerate(zip(window.before, shape, strict=True)):
         result = sliced(result, 2 + k, low, 1, size)
     return result
+
+
+MOST_PHASES = 8
+"""Statements that a transposed convolution may become."""
+
+
+def _pays_gathered(window: Window, filters: int) -> bool:
+    """Whether to write ``s*q + a`` by a statement for each ``a``; ``filters``: of one group.
+
+    Windows overlap, each ``a`` meets some filters, and there are few of them. Putting them between one
+    another takes as long as the few products of an element of one filter.
+    """
+    axes = list(zip(window.sizes, window.strides, window.dilations, strict=True))
+    overlap = any(r > s for r, s, _ in axes) and all(r >= s for r, s, _ in axes)
+    phases = prod(window.strides)
+    return overlap and phases <= (MOST_PHASES if filters > 1 else 1) and all(1 in (s, d) for _, s, d in axes)
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """The elements ``s*q + a`` of an axis: ``x[s*q + a] += y[q + first + d*t] * w[filters[t]]``."""
+
+    filters: tuple[int, ...]
+    first: int
+
+
+def _phases(window: Window, axis: int) -> list[_Phase]:
+    size, s, d = window.sizes[axis], window.strides[axis], window.dilations[axis]
+    found = []
+    for a in range(s):
+        o, r = divmod(a + window.before[axis], s)
+        filters = tuple(range(r, size, s))[::-1]
+        found.append(_Phase(filters, o - d * (len(filters) - 1)))
+    return found
+
+
+def _gathered(b: Builder, y: Value, w: Value, window: Window, groups: int, shape: Sequence[int]) -> Value:
+    """Return a transposed convolution as one convolution for each phase of the steps, of turned filters.
+
+    Where windows move by one step: ``x[n][c][i] += y[n][k][i - before + d*t] * w[k][c][R - 1 - t]``, with
+    zeros around ``y``.
+    """
+    counts = [-(-n // s) for n, s in zip(shape, window.strides, strict=True)]
+    axes = [_phases(window, k) for k in range(window.rank)]
+    low = [max(0, *(-p.first for p in phases)) for phases in axes]
+    reach = [
+        max(p.first + d * (len(p.filters) - 1) for p in phases)
+        for phases, d in zip(axes, window.dilations, strict=True)
+    ]
+    high = [max(0, n + m - p) for n, m, p in zip(counts, reach, y.shape[2:], strict=True)]
+    inside = padded(b, y, (0, 0, *low), (0, 0, *high))
+    parts = [_phase(b, inside, w, window, groups, counts, low, chosen) for chosen in product(*axes)]
+    return parts[0] if len(parts) == 1 else _interleaved(b, parts, window.strides, shape)
+
+
+def _phase(
+    b: Builder,
+    inside: Value,
+    w: Value,
+    window: Window,
+    groups: int,
+    counts: Sequence[int],
+    low: Sequence[int],
+    phases: Sequence[_Phase],
+) -> Value:
+    """Return the elements of one phase along each axis."""
+    channels, filters, rank = w.shape[1], w.shape[0] // groups, window.rank
+    ones = (1,) * rank
+    plain = Window(tuple(len(p.filters) for p in phases), ones, window.dilations, ones, ones)
+    a = _accesses(plain, inside.shape[0], groups, channels, filters, counts)
+    c = iterators(len(a.domain))[2 if groups > 1 else 1]
+    along = [i + n + p.first for i, n, p in zip(a.x[2:], low, phases, strict=True)]
+    turned = [p.filters[0] - s * t for p, s, t in zip(phases, window.strides, a.w[2:], strict=True)]
+    terms = [Term(inside, (*a.x[:2], *along)), Term(w, (a.x[1], c, *turned))]
+    full = (inside.shape[0], groups * channels, *counts)
+    return b.statement(a.domain, terms, full, a.y, scalar.multiply, Combine.ADD, "gathered")
+
+
+def _interleaved(b: Builder, parts: Sequence[Value], strides: Sequence[int], shape: Sequence[int]) -> Value:
+    """Return ``x[n][c][s*q + a]``, of which ``parts`` hold one ``a`` each, the last axis fastest."""
+    counts = parts[0].shape[2:]
+    together = stacked(b, parts, 2)
+    axes = iterators(2 + 2 * len(strides))
+    phase = Linear()
+    for s, a in zip(strides, axes[3::2], strict=True):
+        phase = s * phase + a
+    split = [n for pair in zip(counts, strides, strict=True) for n in pair]
+    apart = reindexed(together, (*parts[0].shape[:2], *split), (*axes[:2], phase, *axes[2::2]))
+    wide = [n * s for n, s in zip(counts, strides, strict=True)]
+    x = reshaped(b, apart, (*parts[0].shape[:2], *wide), "interleaved")
+    for k, size in enumerate(shape):
+        x = sliced(x, 2 + k, 0, 1, size)
+    return x
 
 
 def filter_gradient(
