@@ -47,7 +47,7 @@ def stored(expression: Expression, target: Scalar) -> Expression:
 
 def _constant(constant: Constant, element: ElementType) -> Constant:
     if not element.is_float:
-        return Constant(_wrapped(int(constant.value), element), element)
+        return Constant(wrapped(int(constant.value), element), element)
     value = float(constant.value)
     if element is ElementType.FLOAT64:
         return Constant(value, element)
@@ -55,7 +55,8 @@ def _constant(constant: Constant, element: ElementType) -> Constant:
         return Constant(float(np.asarray(value, element.dtype)), element)
 
 
-def _wrapped(value: int, element: ElementType) -> int:
+def wrapped(value: int, element: ElementType) -> int:
+    """Return the value modulo 2 to the type's bits, as the type holds it."""
     low, high = value_range(element)
     return (value - low) % (high - low + 1) + low
 
@@ -85,7 +86,7 @@ def negated(expression: Expression) -> Expression:
     operand = arithmetic(expression)
     if isinstance(operand, Constant):
         value = -operand.value
-        return Constant(value if operand.type.is_float else _wrapped(int(value), operand.type), operand.type)
+        return Constant(value if operand.type.is_float else wrapped(int(value), operand.type), operand.type)
     return Unary(UnaryOp.NEGATE, operand)
 
 

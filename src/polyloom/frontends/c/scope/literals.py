@@ -6,6 +6,7 @@ import re
 
 from pycparser import c_ast
 
+from polyloom.frontends.c.scope.conversions import converted, wrapped
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.types import value_range
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
@@ -48,20 +49,24 @@ def _character(node: c_ast.Constant, state: State) -> int:
     if text[:1] == "\\" and text[1:] in _ESCAPES:
         return _ESCAPES[text[1:]]
     if re.fullmatch(r"\\x[0-9a-fA-F]+", text):
-        return int(text[2:], 16)
+        return wrapped(int(text[2:], 16), _E.INT8)
     if re.fullmatch(r"\\[0-7]+", text):
-        return int(text[1:], 8)
+        return wrapped(int(text[1:], 8), _E.INT8)
     raise NotAffine(state.span(node), f"`{node.value}` is no plain character")
+
+
+def _floating(text: str) -> Constant:
+    """Return the value that the literal's type holds: `0.3f + x` with a `double x` adds 0.30000001192092896."""
+    digits = text[:-1] if text[-1] in "fFlL" else text
+    value = float.fromhex(digits) if digits.lower().startswith("0x") else float(digits)
+    number = Constant(value, _E.FLOAT64)
+    return converted(number, _E.FLOAT32) if text[-1] in "fF" else number
 
 
 def literal(node: c_ast.Constant, state: State) -> Constant:
     """Return a constant as an expression. Errors: ``c-literal`` for strings."""
     if node.type in ("float", "double", "long double"):
-        text = node.value
-        element = _E.FLOAT32 if text[-1] in "fF" and not text.lower().startswith("0x") else _E.FLOAT64
-        digits = text.rstrip("fFlL") if not text.lower().startswith("0x") else text.rstrip("lL")
-        value = float.fromhex(digits) if digits.lower().startswith("0x") else float(digits)
-        return Constant(value, element)
+        return _floating(node.value)
     try:
         value, element = integer_literal(node, state)
     except NotAffine as fault:
