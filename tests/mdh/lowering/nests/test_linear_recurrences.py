@@ -208,6 +208,7 @@ def test_sums_of_what_is_no_number(tmp_path: Path, value: float) -> None:
         "double s = 0; for (int i = 1; i < n - 1; i++) { s += b[0][i]; A[1][i] = s + A[1][i + 1]; }",
         "double s = 0; for (int i = 1; i < n; i++) { s += A[1][i - 1]; A[1][i] = s; }",
         "double s = 0; for (int i = 0; i < n; i++) { s += b[0][i]; if (s > 1) A[1][i] = s; }",
+        "double s = 0; for (int i = 0; i < n; i++) { s += b[0][i]; A[1][(int)b[1][i] & 1] = s + A[1][0]; }",
     ],
 )
 def test_loops_that_carry_more_stay(tmp_path: Path, body: str) -> None:

@@ -126,7 +126,10 @@ def _is_own(load: Load, store: Store, loop: For) -> bool:
         return True
     if any(isinstance(s, Compute) or loop.iterator in names_in(s) for s in load.subscripts):
         return False
-    *outer, last = integers_of(store.subscripts)
+    stored = integers_of(store.subscripts)
+    if not stored:
+        return False
+    *outer, last = stored
     first = replace_name(last, loop.iterator, loop.start)
     rises = plus(last, Name(loop.iterator), -1)
     before = plus(first, load.subscripts[-1], -1)  # type: ignore[arg-type]
