@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+import islpy as isl
 from pycparser import c_ast
 
 from polyloom.frontends.c.expressions.calls import known_call, passed
@@ -247,15 +248,28 @@ def _ternary(node: c_ast.TernaryOp, state: State) -> Expression:
         condition = truth(node.cond, state)
         return _selected(condition, value(node.iftrue, state), value(node.iffalse, state))
     if state.always(where):
-        return value(node.iftrue, state)
+        return _chosen(node.iftrue, node.iffalse, where.complement(), state)
     if state.always(where.complement()):
-        return value(node.iffalse, state)
+        return _chosen(node.iffalse, node.iftrue, where, state)
     condition = truth(node.cond, state)
     with state.within(where):
         then = value(node.iftrue, state)
     with state.within(where.complement()):
         otherwise = value(node.iffalse, state)
     return _selected(condition, then, otherwise)
+
+
+def _chosen(node: c_ast.Node, other: c_ast.Node, nowhere: isl.Set, state: State) -> Expression:
+    """Return the side that is always taken, in the type that it has together with the other one."""
+    found = value(node, state)
+    if found.type is ElementType.FLOAT64:
+        return found
+    reads, drafts = len(state.pool), len(state.drafts)
+    with state.within(nowhere):
+        element = common(found.type, value(other, state).type)
+    if len(state.drafts) == drafts:
+        del state.pool[reads:]
+    return converted(found, element)
 
 
 def _selected(condition: Expression, then: Expression, otherwise: Expression) -> Expression:

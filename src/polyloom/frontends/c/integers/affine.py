@@ -283,6 +283,9 @@ def _ternary(where: isl.Set, then: c_ast.Node, otherwise: c_ast.Node, state: Sta
         first = typed(then, state)
     with state.within(where.complement()):
         second = typed(otherwise, state)
+        check_conversion(second, common(first.type, second.type), otherwise, state)
+    with state.within(where):
+        check_conversion(first, common(first.type, second.type), then, state)
     chosen = where.indicator_function().cond(first.value, second.value)
     return Affine(chosen, common(first.type, second.type))
 
