@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,9 @@ from polyloom.mdh.lowering.nests.wrapped_scalars import wrapped_scalars
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.native.execution import plain, tree_of
 from polyloom.mdh.tree.evaluate import evaluate
-from polyloom.mdh.tree.nodes import For, Function, Store
-from polyloom.mdh.tree.rewrite import loads_of, walk
+from polyloom.mdh.tree.nodes import Code, For, Function, LetInteger, Statement, Store
+from polyloom.mdh.tree.rewrite import loads_of, rewritten, substituted, walk
+from polyloom.polyhedra.loops.tree import Name
 from polyloom.scop.transform import host_program
 
 HEAD = "void kernel(int n, double a[n], double b[n], double c[n])"
@@ -70,6 +72,24 @@ def test_the_same_values_and_nothing_carried(form: str) -> None:
             wanted = evaluate(before, given, {"n": size})
             for name, found in evaluate(after, given, {"n": size}).items():
                 np.testing.assert_array_equal(found, wanted[name], err_msg=f"{name}, n = {size}")
+
+
+def test_a_place_that_the_loop_itself_names_stays() -> None:
+    """The next iteration has another integer of that name."""
+    before = scalars_of(AGAIN["a value"], {})
+
+    def named(statement: Statement) -> Code:
+        if not isinstance(statement, For):
+            return (statement,)
+        inside = substituted(statement.body, statement.iterator, Name("at"))
+        return (replace(statement, body=(LetInteger("at", Name(statement.iterator)), *inside)),)
+
+    before = replace(before, body=rewritten(before.body, named))
+    after = wrapped_scalars(before)
+    rng = np.random.default_rng(5)
+    given = {name: 2 * rng.random(9) for name in "abc"}
+    wanted = evaluate(before, given, {"n": 9})
+    np.testing.assert_array_equal(evaluate(after, given, {"n": 9})["a"], wanted["a"])
 
 
 def test_beside_c(tmp_path: Path) -> None:

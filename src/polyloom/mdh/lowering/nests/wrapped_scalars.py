@@ -35,7 +35,15 @@ from polyloom.mdh.tree.nodes import (
     Store,
     Subscript,
 )
-from polyloom.mdh.tree.rewrite import arrays_used, loads_of, substituted, walk, with_blocks, with_own_places
+from polyloom.mdh.tree.rewrite import (
+    arrays_used,
+    declared_in,
+    loads_of,
+    substituted,
+    walk,
+    with_blocks,
+    with_own_places,
+)
 from polyloom.polyhedra.loops.tree import (
     IntExpression,
     Name,
@@ -101,9 +109,16 @@ def _may_follow(loop: For, store: Store, memory: Mapping[str, str]) -> bool:
         return False
     element = _copied(store.value)
     if element is not None:
+        if _names_of(element.subscripts) & set(declared_in(loop.body)):
+            return False
         changed = {memory.get(s.array) for s in walk(loop.body) if isinstance(s, Store)}
         return element.array in memory and memory[element.array] not in changed
     return _number(loop, store.value) is not None and _is_integer_alone(loop, store.array)
+
+
+def _names_of(subscripts: Sequence[Subscript]) -> set[str]:
+    """Return the names that subscripts speak of, which are integers."""
+    return {name for s in subscripts if not isinstance(s, Compute) for name in names_in(s)}
 
 
 def _copied(value: Compute) -> Load | None:
