@@ -14,6 +14,19 @@ def as_function(relation: isl.Map) -> isl.MultiAff:
     return relation.as_pw_multi_aff().coalesce().as_multi_aff()
 
 
+def function_of(point: isl.Set | isl.Map) -> isl.PwMultiAff:
+    """Return a parametric point, or a relation, of one value for each argument as a function.
+
+    isl's own conversion loses the values of some arguments where there are several pieces.
+    """
+    function = point.as_pw_multi_aff()
+    if isinstance(point, isl.Set):
+        kept = point.n_basic_set() < 2 or isl.Set.from_pw_multi_aff(function).is_equal(point)
+    else:
+        kept = point.n_basic_map() < 2 or isl.Map.from_pw_multi_aff(function).is_equal(point)
+    return function if kept else point.lexmin_pw_multi_aff()
+
+
 def compose(first: isl.MultiAff, second: isl.MultiAff) -> isl.MultiAff:
     """Return ``x -> second(first(x))``."""
     return second.pullback_multi_aff(first)

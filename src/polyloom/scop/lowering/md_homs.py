@@ -17,7 +17,7 @@ from polyloom.ir.naming import fresh_all
 from polyloom.ir.rebuild import read_positions
 from polyloom.polyhedra.binding import parameter_names
 from polyloom.polyhedra.elimination import Reduced, eliminate, without_quotients
-from polyloom.polyhedra.functions import compose
+from polyloom.polyhedra.functions import compose, function_of
 from polyloom.polyhedra.loops.affine_expressions import least_of
 from polyloom.polyhedra.loops.tree import IntExpression
 from polyloom.polyhedra.rectangularise import Box, straighten
@@ -314,7 +314,7 @@ def _target_rows(
 ) -> tuple[tuple[int, ...], ...]:
     """Return the linear part of the target's subscripts; raises ``NoHom`` where they are not linear."""
     here = target.relation.apply_domain(isl.Map.from_multi_aff(coordinates).reverse())
-    functions = here.intersect_domain(points).as_pw_multi_aff().coalesce().gist(points)
+    functions = function_of(here.intersect_domain(points)).coalesce().gist(points)
     if not functions.isa_multi_aff():
         raise NoHom("the target has several forms")
     function = functions.as_multi_aff()

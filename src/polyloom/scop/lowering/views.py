@@ -16,6 +16,7 @@ from polyloom.ir.expressions import Expression, Iterator, Read
 from polyloom.ir.host import Index, View
 from polyloom.ir.rebuild import Leaf, with_leaves
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.loops.affine_expressions import affine_value
 from polyloom.polyhedra.loops.generate import CodeBuilder
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Operation
@@ -82,7 +83,7 @@ class Frame:
         last = relation.dim(_DIM.out) - 1
         line = relation.project_out(_DIM.out, k + 1, last - k).project_out(_DIM.out, 0, k)
         here = line.apply_domain(isl.Map.from_multi_aff(self.coordinates).reverse())
-        function = here.intersect_domain(self.points).as_pw_multi_aff().get_pw_aff(0).coalesce()
+        function = function_of(here.intersect_domain(self.points)).get_pw_aff(0).coalesce()
         unused = self.points.subtract(function.domain())
         zero = isl.Aff.zero_on_domain(_local(self.points))
         pieces = function.gist(self.points).get_pieces()

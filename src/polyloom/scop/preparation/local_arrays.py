@@ -23,6 +23,7 @@ import islpy as isl
 
 from polyloom.ir.expressions import Expression, Iterator, instructions
 from polyloom.ir.rebuild import rebuilt
+from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.loops.affine_expressions import affine_value
 from polyloom.polyhedra.loops.tree import IntExpression, Name
 from polyloom.scop.dependence.nesting import Entries, schedules, shared_loops
@@ -176,7 +177,7 @@ def _names(user: ScopStatement) -> list[str]:
 
 def _iterators(there: isl.Map, user: ScopStatement) -> Yields[IntExpression]:
     """Yield the iterators of what gives as integer expressions of the user's; none where they have cases."""
-    function = there.as_pw_multi_aff().coalesce()
+    function = function_of(there).coalesce()
     arguments = [Name(name) for name in _names(user)]
     for k in range(function.dim(_DIM.out)):
         parts = function.get_pw_aff(k).coalesce().get_pieces()

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import islpy as isl
 
+from polyloom.polyhedra.functions import function_of
 from polyloom.scop.model import ScopAccess, ScopStatement
 from polyloom.scop.schedule.plan import Blocks, Hyperplane, Leaf, Plan, Sequential, row_of, statements_of
 
@@ -22,7 +23,7 @@ def subscripts(statement: ScopStatement, access: ScopAccess) -> list[isl.Aff]:
     """Return the subscripts of an access as functions of the iterators; none where they are not affine."""
     if access.computed:
         return []
-    functions = access.relation.intersect_domain(statement.domain).as_pw_multi_aff().coalesce()
+    functions = function_of(access.relation.intersect_domain(statement.domain)).coalesce()
     functions = functions.gist(statement.domain)
     if not functions.isa_multi_aff():
         return []

@@ -16,7 +16,7 @@ import islpy as isl
 from polyloom.ir.expressions import Read
 from polyloom.polyhedra.binding import PE_PARAMETERS
 from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
-from polyloom.polyhedra.functions import coefficients
+from polyloom.polyhedra.functions import coefficients, function_of
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape
 from polyloom.wafer.machine.temporaries import is_temporary
@@ -138,7 +138,7 @@ def _bounds_of(known: isl.Set, p: int) -> tuple[int, int]:
 
 def _start_of(analysis: SimdAnalysis, access: isl.MultiAff) -> tuple[isl.PwAff, ...]:
     """Return the tensor's coordinates at the nest's first point, as functions of the parameters."""
-    function = isl.PwMultiAff.from_multi_aff(access).pullback_pw_multi_aff(analysis.start.as_pw_multi_aff())
+    function = isl.PwMultiAff.from_multi_aff(access).pullback_pw_multi_aff(function_of(analysis.start))
     return tuple(function.get_pw_aff(k) for k in range(len(coefficients(access))))
 
 

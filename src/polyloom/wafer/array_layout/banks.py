@@ -19,7 +19,7 @@ from typing import TypeVar
 import islpy as isl
 
 from polyloom.ir.expressions import Read
-from polyloom.polyhedra.functions import compose
+from polyloom.polyhedra.functions import compose, function_of
 from polyloom.wafer.array_layout.bank_distances import BANKS, over_rows, spread, walk_of, words_of_loop
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.instruction_cost import Shape, instruction_cycles
@@ -153,7 +153,7 @@ def _distances(use: BankUse, first: Read, second: Read, arrays: Mapping[str, Loc
 
 def _start_words(use: BankUse, read: Read, arrays: Mapping[str, LocalArray]) -> isl.PwAff:
     """Return where an operand starts in its array, in 16-bit words, as a function of the parameters."""
-    start = use.analysis.start.as_pw_multi_aff()
+    start = function_of(use.analysis.start)
     zero = isl.PwAff.zero_on_domain(isl.LocalSpace.from_space(start.get_space().domain()))
     zero = zero.intersect_params(use.analysis.task.known)
     if is_temporary(read.position):

@@ -11,7 +11,7 @@ import islpy as isl
 from polyloom.ir.expressions import Read, walk
 from polyloom.polyhedra.binding import bind, project_out_parameters
 from polyloom.polyhedra.bounds import integer_bounds
-from polyloom.polyhedra.functions import compose, point_of
+from polyloom.polyhedra.functions import compose, function_of, point_of
 from polyloom.polyhedra.loops.generate import (
     CodeBuilder,
     IntExpression,
@@ -198,7 +198,7 @@ def _run_through(
     backwards = backward_dimensions(analysis, shape, builder.analysis.options)
     if not backwards:
         return strides, analysis.start
-    first, size = analysis.start.as_pw_multi_aff(), analysis.sizes.as_pw_multi_aff()
+    first, size = function_of(analysis.start), function_of(analysis.sizes)
     start = first.to_multi_pw_aff()
     for k in backwards:
         last = first.get_pw_aff(k).add(size.get_pw_aff(k)).add_constant_val(isl.Val(-1))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.vectorized import Integers, contains, evaluate_aff, evaluate_function
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.mapping.grid import Side
@@ -75,7 +76,7 @@ def port_orders(schedule: isl.Map, side: Side, extent: int) -> Iterator[PortOrde
     ``schedule``: ``{ x[i] -> [PE[x, y] -> index[k]] }`` with the external PEs of this side; ``extent``:
     number of positions on the side.
     """
-    by_index = schedule.reverse().as_pw_multi_aff()
+    by_index = function_of(schedule.reverse())
     bounds = integer_bounds(schedule.range())
     axis = 0 if side.line == "PE_X" else 1
     (low, high), fixed = bounds[axis], bounds[1 - axis][0]

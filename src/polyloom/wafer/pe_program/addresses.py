@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from polyloom.polyhedra.functions import coefficient
+from polyloom.polyhedra.functions import coefficient, function_of
 from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Number, operation_count, product_of
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.machine.scalar_c import scalar_operations
@@ -46,14 +46,14 @@ def element_at(
 
 def element_at_point(array: LocalArray, access: isl.MultiAff, point: isl.Set, code: CodeBuilder) -> Element:
     """Return the element that an access names at a parametric point of its domain."""
-    function = isl.PwMultiAff.from_multi_aff(access).pullback_pw_multi_aff(point.as_pw_multi_aff())
+    function = isl.PwMultiAff.from_multi_aff(access).pullback_pw_multi_aff(function_of(point))
     subscripts = (code.value(function.get_pw_aff(k)) for k in range(function.dim(_DIM.out)))
     return Element(array.name, tuple(subscripts))
 
 
 def point_values(point: isl.Set, code: CodeBuilder) -> tuple[IntExpression, ...]:
     """Return the coordinates of a parametric point."""
-    function = point.as_pw_multi_aff()
+    function = function_of(point)
     return tuple(code.value(function.get_pw_aff(k)) for k in range(function.dim(_DIM.out)))
 
 

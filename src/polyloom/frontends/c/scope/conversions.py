@@ -34,7 +34,7 @@ def converted(expression: Expression, element: ElementType) -> Expression:
     if expression.type is BOOL:
         return Select(expression, Constant(1, element), Constant(0, element))
     if isinstance(expression, Constant):
-        return _constant(expression, element)
+        return constant_as(expression, element)
     return Convert(element, expression)
 
 
@@ -45,7 +45,8 @@ def stored(expression: Expression, target: Scalar) -> Expression:
     return converted(expression, target.element)
 
 
-def _constant(constant: Constant, element: ElementType) -> Constant:
+def constant_as(constant: Constant, element: ElementType) -> Constant:
+    """Return a number as another type holds it."""
     if not element.is_float:
         return Constant(wrapped(int(constant.value), element), element)
     value = float(constant.value)

@@ -6,7 +6,7 @@ import re
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.scope.conversions import converted, wrapped
+from polyloom.frontends.c.scope.conversions import constant_as, wrapped
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.types import value_range
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
@@ -56,11 +56,11 @@ def _character(node: c_ast.Constant, state: State) -> int:
 
 
 def _floating(text: str) -> Constant:
-    """Return the value that the literal's type holds: `0.3f + x` with a `double x` adds 0.30000001192092896."""
+    """Return the value that the literal's type holds: 0.3f beside a double is 0.30000001192092896."""
     digits = text[:-1] if text[-1] in "fFlL" else text
     value = float.fromhex(digits) if digits.lower().startswith("0x") else float(digits)
     number = Constant(value, _E.FLOAT64)
-    return converted(number, _E.FLOAT32) if text[-1] in "fF" else number
+    return constant_as(number, _E.FLOAT32) if text[-1] in "fF" else number
 
 
 def literal(node: c_ast.Constant, state: State) -> Constant:
