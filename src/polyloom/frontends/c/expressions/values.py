@@ -264,11 +264,13 @@ def _chosen(node: c_ast.Node, other: c_ast.Node, nowhere: isl.Set, state: State)
     found = value(node, state)
     if found.type is ElementType.FLOAT64:
         return found
-    reads, drafts = len(state.pool), len(state.drafts)
+    reads, drafts, known = len(state.pool), len(state.drafts), set(state.array_names)
     with state.within(nowhere):
         element = common(found.type, value(other, state).type)
-    if len(state.drafts) == drafts:
+    if len(state.drafts) == drafts:  # it was looked at for its type alone
         del state.pool[reads:]
+        for key in state.array_names.keys() - known:
+            del state.arrays[state.array_names.pop(key)]
     return converted(found, element)
 
 
