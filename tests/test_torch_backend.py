@@ -97,6 +97,24 @@ def test_gradients_of_slices_with_steps(part: tuple[slice, ...]) -> None:
     torch.testing.assert_close(have, want)
 
 
+@pytest.mark.parametrize(("stride", "dilation", "more", "groups"), [(2, 1, 1, 1), (1, 3, 2, 2), (3, 2, 2, 1)])
+def test_gradients_of_transposed_convolutions_with_room_at_the_end(
+    stride: int, dilation: int, more: int, groups: int
+) -> None:
+    layer = torch.nn.ConvTranspose2d(4, 6, 3, stride, 1, more, groups, dilation=dilation)
+    x = torch.randn(2, 4, 5, 4, requires_grad=True)
+    found = []
+    for call in (lambda x: layer(x).sin(), lambda x: whole(lambda x: layer(x).sin(), x)):
+        layer.zero_grad()
+        x.grad = None
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="a graph runs as PyTorch")
+            call(x).sum().backward()
+        found.append([x.grad, *(p.grad for p in layer.parameters())])
+    for want, have in zip(*found, strict=True):
+        torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-4)
+
+
 def test_inputs_that_change_are_changed() -> None:
     def f(x: Any, y: Any) -> Any:
         x.add_(y)

@@ -41,7 +41,7 @@ _OF_OPERATIONS: Mapping[str, tuple[str, ...]] = {
         ),
         ("momentum",),
     ),
-    "convolution_backward": ("bias_sizes",),
+    "convolution_backward": ("bias_sizes", "output_padding"),
     "cross_entropy_loss": ("ignore_index",),
     "linalg_inv_ex": ("check_errors",),
     "max_pool2d_with_indices_backward": ("indices",),

@@ -30,6 +30,7 @@ from polyloom.frontends.graph.core import (
     refuse_if,
     same_padding,
     scalar,
+    sliced,
     squeezed,
     transposed,
     transposed_convolution,
@@ -157,7 +158,10 @@ def _gradients(c: Call) -> Sequence[Value]:
     results = []
     if wanted[0]:
         if swapped:
-            results.append(convolution(c.b, dy, w, window, groups, hint="input"))
+            dx = convolution(c.b, dy, w, window, groups, hint="input")
+            for k, size in enumerate(x.shape[2:], 2):
+                dx = sliced(dx, k, 0, 1, size)  # with ``output_padding`` windows find room after the last one
+            results.append(dx)
         else:
             results.append(transposed_convolution(c.b, dy, w, window, groups, x.shape[2:]))
     if wanted[1]:
