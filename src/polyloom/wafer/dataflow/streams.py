@@ -19,6 +19,7 @@ from polyloom.ir.statements import Statement
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, parametric_point, parsed_map, parsed_set
 from polyloom.polyhedra.effort import naming
+from polyloom.polyhedra.simplify import as_box, with_explicit_divs
 from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping
@@ -148,9 +149,9 @@ def _stream(
         return None
     carried = along_lines(ports, grid, side)
     delivered = needed.intersect(carried.range_factor_domain().reverse())
-    receivers = delivered.domain().coalesce()
+    receivers = as_box(with_explicit_divs(delivered.domain()))
     nearer = grid.towards(side)
-    passes = receivers.union(receivers.apply(nearer)).coalesce()
+    passes = as_box(receivers.union(receivers.apply(nearer)).coalesce())
     element = program.buffer(tensor).type
     sparse = tensor in mapping.sparse
     return Stream(

@@ -100,12 +100,12 @@ def _passing(carried: isl.Map, stored: isl.Map) -> dict[str, isl.Map]:
     kept = carried.uncurry().intersect_domain(stored.reverse().wrap()).domain_factor_range()
     others = with_explicit_divs(carried.range().unwrap().subtract(kept))
     later = isl.Map.lex_lt(kept.range().get_space())
-    behind = others.intersect(kept.lexmin().apply_range(later))
-    ahead = others.intersect(kept.lexmax().apply_range(later.reverse()))
+    first, last, earlier = kept.lexmin(), kept.lexmax(), later.reverse()
+    behind, ahead = first.apply_range(later), last.apply_range(earlier)
     return {
-        "before": with_explicit_divs(ahead.subtract(behind)),
-        "between": with_explicit_divs(ahead.intersect(behind)),
-        "after": with_explicit_divs(behind.subtract(ahead)),
+        "before": with_explicit_divs(others.intersect(first.apply_range(earlier))),
+        "between": with_explicit_divs(others.intersect(behind).intersect(ahead)),
+        "after": with_explicit_divs(others.intersect(last.apply_range(later))),
     }
 
 
