@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
+from math import inf
 
 import pytest
 from corpus import compiled, layers
@@ -10,11 +12,12 @@ from ranks import rank_correlation
 from wafer_cycles import read_golden
 
 from polyloom import compile_wafer, read_mapping, read_program, simulate
+from polyloom.diagnostics import PolyloomError
 from polyloom.polyhedra.loops.generate import Name, Number, Operation
 from polyloom.wafer.placement.cost.code import evenly, stride_limit
 from polyloom.wafer.placement.cost.integer_values import trips, value_of
 from polyloom.wafer.placement.cost.model import TooSlow, Watch, estimate, estimated_cycles
-from polyloom.wafer.program.wafer_program import compile_program
+from polyloom.wafer.program.wafer_program import RoleProgram, compile_program
 from polyloom.wafer.simd.decision import SimdMode
 
 
@@ -116,3 +119,24 @@ def test_strides_limit_the_width() -> None:
     assert [stride_limit(s, 2) for s in (-1, 4, 8, 9)] == [2, 2, 1, 2]
     assert stride_limit(1, 2) > 100
     assert stride_limit(4, 4) == 1
+
+
+def test_pes_that_need_too_many_queues_are_seen_before_others_have_a_program() -> None:
+    """The PEs that do most things are first: a map that cannot be is not compiled to its end."""
+    layer = next(x for x in layers() if x.name == "training")
+    program = layer.program()
+    found = compile_wafer(program, layer.mapping(program)).program
+    most = max(len(role.code.inputs) for role in found.roles)
+    assert len(found.roles) > 1
+    machine = replace(found.machine, input_queues=found.machine.input_queues[: most - 1])
+    seen: list[RoleProgram] = []
+    watch = Watch(found.analysis, machine, inf)
+
+    def see(role: RoleProgram) -> None:
+        seen.append(role)
+        watch.see(role)
+
+    with pytest.raises(PolyloomError) as refused:
+        compile_program(found.analysis, machine, files=False, seen=see)
+    assert refused.value.diagnostics[0].code == "wafer-queues"
+    assert len(seen) == 1 and len(seen[0].code.inputs) == most

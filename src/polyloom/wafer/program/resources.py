@@ -75,8 +75,7 @@ def _resources(machine: Machine, routing: Routing, program: RoleProgram) -> Role
     amounts = (
         Amount(MEMORY, program.memory_bytes, machine.memory_bytes, _sizes(fields)),
         Amount(COLORS, len(colors), machine.colors, colors),
-        Amount(INPUTS, len(code.inputs), len(machine.input_queues), code.inputs),
-        Amount(OUTPUTS, len(code.outputs), len(machine.output_queues), code.outputs),
+        *_queues(machine, code),
         Amount(TASKS, len(tasks), machine.tasks, tasks),
         Amount(MICROTHREADS, min(len(beside), machine.microthreads), machine.microthreads, beside),
         *(
@@ -90,6 +89,13 @@ def _resources(machine: Machine, routing: Routing, program: RoleProgram) -> Role
         amounts=amounts,
         configurations=operand_count(code),
         loaded=tuple(sorted(descriptors.loaded)),
+    )
+
+
+def _queues(machine: Machine, code: RoleCode) -> tuple[Amount, Amount]:
+    return (
+        Amount(INPUTS, len(code.inputs), len(machine.input_queues), code.inputs),
+        Amount(OUTPUTS, len(code.outputs), len(machine.output_queues), code.outputs),
     )
 
 
@@ -140,6 +146,21 @@ def check_fits(mapping: Mapping, machine: Machine, resources: Sequence[RoleResou
         for amount in role.amounts:
             if not amount.fits:
                 raise Unsupported(_too_much(mapping, machine, role, amount))
+
+
+def check_queues(mapping: Mapping, machine: Machine, program: RoleProgram) -> None:
+    """Refuse a role that takes more queues than there are, before there are programs of others.
+
+    Errors: ``wafer-queues``, as of ``check_fits``.
+    """
+    taken = RoleResources(
+        role=program.code.name,
+        pes=program.pes.coalesce(),
+        amounts=_queues(machine, program.code),
+        configurations=0,
+        loaded=(),
+    )
+    check_fits(mapping, machine, [taken])
 
 
 def _too_many_operands(mapping: Mapping, role: RoleResources) -> Diagnostic:

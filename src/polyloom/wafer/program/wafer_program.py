@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 
 from polyloom.diagnostics import Unsupported, error
 from polyloom.polyhedra.effort import naming
@@ -73,7 +72,8 @@ def survey(
 ) -> Survey:
     """Make the programs of all roles and count what they take.
 
-    ``seen`` is called with each program when it is made; what it raises ends the survey.
+    ``seen`` is called with each program when it is made, of the PEs that do most things first; what it raises
+    ends the survey.
     Raises Unsupported (``wafer-colors``, ``wafer-deadlock``) where no routes or no order were found.
     """
     routing = route(analysis.graph, analysis.border, machine.colors)
@@ -82,14 +82,14 @@ def survey(
         border = adapter_roles(analysis, routing.adapters)
     with naming("an order without deadlock"):
         policy = choose_policy(analysis, found, border)
-    made: list[RoleProgram] = []
-    for role in chain(
-        (_role_program(analysis, machine, here, policy) for here in found),
-        (_border_program(analysis, machine, here) for here in border),
-    ):
-        seen(role)
-        made.append(role)
-    roles = tuple(made)
+    made: dict[int, RoleProgram] = {}
+    for number in sorted(range(len(found)), key=lambda k: -len(found[k].activities)):
+        made[number] = _role_program(analysis, machine, found[number], policy)
+        seen(made[number])
+    for number, adapters in enumerate(border, len(found)):
+        made[number] = _border_program(analysis, machine, adapters)
+        seen(made[number])
+    roles = tuple(made[number] for number in sorted(made))
     paired = Paired(roles, {})
     if analysis.options.has(Extension.PAIRED_WAVELETS) and machine.wavelet_elements > 1:
         paired = pair_wavelets(roles, routing, machine)

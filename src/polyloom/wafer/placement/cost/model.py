@@ -38,6 +38,7 @@ from polyloom.wafer.placement.cost.in_turn import filtered, turns_cycles
 from polyloom.wafer.placement.cost.latency import phases_latency, stage_cycles
 from polyloom.wafer.placement.cost.passing import passing_cycles
 from polyloom.wafer.placement.cost.role import data_task_cycles, ends_of, on_pe, pricer_at, ranges_of
+from polyloom.wafer.program.resources import check_queues
 from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram
 from polyloom.wafer.roles.activities import Activity, RoleActivities
 from polyloom.wafer.roles.adapter_work import AdapterRole
@@ -105,7 +106,11 @@ class Watch:
     cycles: float = 0.0
 
     def see(self, role: RoleProgram) -> None:
-        """Look at the next role. Raises TooSlow where the layer takes more cycles than the limit."""
+        """Look at the next role. Raises TooSlow where the layer takes more cycles than the limit.
+
+        Errors: ``wafer-queues`` where the machine has fewer queues than the role takes.
+        """
+        check_queues(self.analysis.mapping, self.machine, role)
         found = _role(self.analysis, self.machine, role, pairs=self.machine.wavelet_elements > 1)
         self.alone = max(self.alone, found.setup + found.own)
         self.together = max(self.together, found.together)
