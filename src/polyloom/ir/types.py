@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +26,12 @@ class ElementType(Enum):
     BOOL = "bool"
     """The type of a comparison; no tensor has it."""
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[np.generic]:
         """The NumPy dtype."""
         return np.dtype(self.value)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes of one element."""
         return self.dtype.itemsize

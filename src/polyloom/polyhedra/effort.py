@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from functools import wraps
-from typing import ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import islpy as isl
 
@@ -258,15 +258,28 @@ def _key(argument: object) -> Hashable:
 
     They mean the same afterwards, but isl may find more out about them than it would have.
     """
-    match argument:
+    kind = type(argument)
+    if kind not in _KEYS:
+        _KEYS[kind] = _key_maker(argument)
+    return _KEYS[kind](argument)
+
+
+def _key_maker(example: object) -> Callable[[Any], Hashable]:
+    """Return what makes keys of values of one type."""
+    match example:
         case isl.Set() | isl.Map() | isl.UnionMap() | isl.PwAff() | isl.Aff() | isl.MultiAff():
-            return argument.to_str()
+            return type(example).to_str
         case list() | tuple():
-            return tuple(map(_key, argument))
+            return lambda several: tuple(map(_key, several))
         case Mapping():
-            return tuple((name, _key(value)) for name, value in argument.items())
-        case _ if is_dataclass(argument):
-            return (type(argument), *(_key(getattr(argument, f.name)) for f in fields(argument)))
+            return lambda pairs: tuple((name, _key(value)) for name, value in pairs.items())
+        case _ if is_dataclass(example):
+            kind, names = type(example), tuple(f.name for f in fields(example))
+            return lambda whole: (kind, *(_key(getattr(whole, name)) for name in names))
         case _:
-            assert isinstance(argument, Hashable)
-            return argument
+            assert isinstance(example, Hashable)
+            return lambda plain: plain
+
+
+_KEYS: dict[type, Callable[[Any], Hashable]] = {}
+"""How keys are made of values, by their type."""

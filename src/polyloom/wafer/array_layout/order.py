@@ -47,7 +47,7 @@ class Layout:
 
     def of(self, array: LocalArray) -> LocalArray:
         """Return the array in this layout."""
-        return replace(array, order=self.order, reversed=self.reversed, padding=self.padding)
+        return array.lying(self.order, self.reversed, self.padding)
 
 
 def lay_out(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+from operator import mul
 
 import islpy as isl
 
@@ -144,7 +145,7 @@ class LocalArray:
     def strides_along(self, columns: Columns) -> tuple[int, ...]:
         """Return the same for the ``columns_of`` an access."""
         strides = self.signed_strides
-        return tuple(sum(c * s for c, s in zip(column, strides, strict=True)) for column in columns)
+        return tuple(sum(map(mul, column, strides)) for column in columns)
 
     def contiguous_along(self, columns: Columns, dimension: int) -> LocalArray:
         """Return the array in the order in which its elements follow each other along a nest's dimension.
@@ -156,7 +157,18 @@ class LocalArray:
         if len(varying) != 1 or varying[0] == self.dimensions[-1]:
             return self
         others = (k for k in range(len(self.extent)) if k != varying[0])
-        return replace(self, order=(*others, varying[0]))
+        return self.lying((*others, varying[0]), self.reversed, self.padding)
+
+    def lying(self, order: tuple[int, ...], backward: frozenset[int], padding: int) -> LocalArray:
+        """Return the array as it lies in another way: once and for all, its strides are asked for again."""
+        way = order, backward, padding
+        if way not in self._lying:
+            self._lying[way] = replace(self, order=order, reversed=backward, padding=padding)
+        return self._lying[way]
+
+    @cached_property
+    def _lying(self) -> dict[tuple[tuple[int, ...], frozenset[int], int], LocalArray]:
+        return {}
 
     def held(self) -> isl.Set:
         """Return ``[PE_X, PE_Y] -> { y[i] }``: the elements on a PE."""

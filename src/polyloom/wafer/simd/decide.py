@@ -12,7 +12,7 @@ last factor is a scalar: wafer-target.md, 2.1 and 2.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -48,6 +48,7 @@ from polyloom.wafer.simd.decision import (
     steps_of,
 )
 from polyloom.wafer.simd.extended_strategies import improve
+from polyloom.wafer.simd.instruction_options import literals
 from polyloom.wafer.simd.instruction_sequences import Plan, Plans, loop_cycles, plans_of
 from polyloom.wafer.simd.paper_strategies import analyse, choose_strategy
 from polyloom.wafer.simd.steps import Step, memory_positions, temporaries_of
@@ -166,6 +167,13 @@ class _Split:
         return self.cycles + self.setup
 
 
+_SPLITS: dict[Hashable, tuple[_Split, ...]] = {}
+"""What was found, by all that it depends on."""
+
+_MOST_NESTS = 2_000
+"""Nests of which that is kept; then it begins again."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Search:
     analysis: SimdAnalysis
@@ -173,10 +181,39 @@ class _Search:
     options: SimdOptions
     transposable: bool
 
-    def splits(self) -> Iterator[_Split]:
-        """Yield the splits that are cheaper than loops alone, by the largest sizes of the nest."""
-        bounds = integer_bounds(self.analysis.box.size)
-        extents = [high for _, high in bounds]
+    def splits(self) -> tuple[_Split, ...]:
+        """Return the splits that are cheaper than loops alone, by the largest sizes of the nest.
+
+        Maps that are compared differ little: most nests come up again and again.
+        """
+        extents = tuple(high for _, high in integer_bounds(self.analysis.box.size))
+        key = self._all_that_costs_depend_on(extents)
+        if key not in _SPLITS:
+            if len(_SPLITS) >= _MOST_NESTS:
+                _SPLITS.clear()
+            _SPLITS[key] = tuple(self._splits(extents))
+        return _SPLITS[key]
+
+    def _all_that_costs_depend_on(self, extents: tuple[int, ...]) -> Hashable:
+        statement, dims = self.analysis.task.statement, range(len(extents))
+        work = work_at_point(statement)
+        innermost = dims if self.transposable else ()
+        return (
+            (work, literals(work), statement.reduction, scalar_reads(self.analysis.task)),
+            self.analysis.task.stream is None,
+            tuple(o.position for o in self.analysis.operands),
+            extents,
+            self._strides,
+            tuple(
+                self.arrays[o.tensor].contiguous_along(o.columns, k).strides_along(o.columns)
+                for o in self.analysis.operands
+                for k in innermost
+            ),
+            self._free,
+            self.options,
+        )
+
+    def _splits(self, extents: Sequence[int]) -> Iterator[_Split]:
         live = [k for k, extent in enumerate(extents) if extent > 1]
         if not live or len(live) > _MOST_DIMENSIONS:
             return
@@ -274,8 +311,12 @@ class _Search:
         sizes = [Number(size) for size in shape.sizes]
         if len(jointly_coalesced(sizes, list(shape.strides.values()))[0]) > MAX_DIMENSIONS:
             return None
-        free = self.options.machine.memory_bytes - sum(array.bytes for array in self.arrays.values())
-        return plan if plan.temporary_bytes(shape.count) <= free else None
+        return plan if plan.temporary_bytes(shape.count) <= self._free else None
+
+    @cached_property
+    def _free(self) -> int:
+        """The bytes of a PE's memory that no array takes."""
+        return self.options.machine.memory_bytes - sum(array.bytes for array in self.arrays.values())
 
     @cached_property
     def _plans(self) -> Plans:
