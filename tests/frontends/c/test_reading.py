@@ -329,3 +329,13 @@ def test_a_pragma_without_words_is_passed_over(line: str) -> None:
     head = f"void f(int n, double a[n]) {{\n{line}\n"
     (scop,) = read_c(Source("f.c", f"{head}#pragma scop\na[0] = 1;\n#pragma endscop\n}}\n"))
     assert len(scop.statements) == 1
+
+
+@pytest.mark.parametrize("number", ["INFINITY", "-INFINITY", "NAN", "1e39f"])
+def test_what_no_integer_holds_is_read_as_one(number: str) -> None:
+    """C gives the conversion no meaning; it was a traceback."""
+    text = (
+        f"#include <math.h>\nvoid f(int n, int a[n]) {{ for (int i = 0; i < n; i++) a[i] = (int){number}; }}"
+    )
+    (scop,) = read_c(Source("number.c", text))
+    assert scop.statements[0].value.type is ElementType.INT32

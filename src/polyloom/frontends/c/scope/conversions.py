@@ -5,6 +5,8 @@ Source: ISO C99, 6.3.1.
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 
 from polyloom.frontends.c.scope.types import Scalar, common, promoted, value_range
@@ -48,7 +50,8 @@ def stored(expression: Expression, target: Scalar) -> Expression:
 def constant_as(constant: Constant, element: ElementType) -> Constant:
     """Return a number as another type holds it."""
     if not element.is_float:
-        return Constant(wrapped(int(constant.value), element), element)
+        whole = int(constant.value) if isfinite(constant.value) else 0  # C says nothing of the others
+        return Constant(wrapped(whole, element), element)
     value = float(constant.value)
     if element is ElementType.FLOAT64:
         return Constant(value, element)
