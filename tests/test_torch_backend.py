@@ -115,6 +115,18 @@ def test_gradients_of_transposed_convolutions_with_room_at_the_end(
         torch.testing.assert_close(have, want, rtol=1e-4, atol=1e-4)
 
 
+def test_what_a_graph_asserts_is_checked() -> None:
+    def labels(x: Any) -> Any:
+        return torch.nn.functional.one_hot(x, 4) * 2
+
+    call = compiled(labels)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="a graph runs as PyTorch")
+        assert torch.equal(call(torch.tensor([1, 3, 0])), labels(torch.tensor([1, 3, 0])))
+        with pytest.raises(RuntimeError, match="lass values"):
+            call(torch.tensor([1, 4, 0]))
+
+
 def test_inputs_that_change_are_changed() -> None:
     def f(x: Any, y: Any) -> Any:
         x.add_(y)

@@ -196,7 +196,7 @@ class _Program:
     def __init__(self, module: Any, arguments: Arguments, options: Mapping[str, Any]) -> None:
         self._begin = time.perf_counter()
         forms = [_form(argument) for argument in arguments]
-        graph, self.results = graph_of_traced(module, forms, "graph")
+        graph, self.results, self.assertions = graph_of_traced(module, forms, "graph")
         device = choose(options.get("device"), threads=options.get("threads"))
         processor = native_device(options.get("device"), options.get("threads"))
         place, kept = None if processor is None else graph_place(graph, processor), None
@@ -222,6 +222,9 @@ class _Program:
             place, self._place = self._place, None
             keep_graph(place, self.compiled, self.ends, time.perf_counter() - self._begin)
         found = self.ends.outputs({name: np.asarray(array) for name, array in results.items()})
+        for assertion in self.assertions:
+            if not found[assertion.name].all():
+                raise RuntimeError(assertion.message)
         given: dict[str, Any] = {name: torch.from_numpy(array) for name, array in found.items()}
         return [None if result is None else _result(given[result.name], result) for result in self.results]
 

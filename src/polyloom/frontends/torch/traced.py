@@ -39,8 +39,10 @@ class Form:
         return f"{name}.memory" if self.order else name
 
 
-def graph_of_traced(module: Any, forms: Sequence[Form | int], name: str) -> tuple[Graph, list[Result | None]]:
-    """Return the graph of an ``fx.GraphModule``, and its results in order, None where it gives None.
+def graph_of_traced(
+    module: Any, forms: Sequence[Form | int], name: str
+) -> tuple[Graph, list[Result | None], list[Assertion]]:
+    """Return the graph of an ``fx.GraphModule``, its results in order (None where it gives None), assertions.
 
     ``forms``: of each placeholder, or the number that it is.
     """
@@ -55,7 +57,7 @@ def graph_of_traced(module: Any, forms: Sequence[Form | int], name: str) -> tupl
             case "output":
                 reading.results(node.args[0])
             case _ if not _is_item(node):
-                if not reading.strided(node):
+                if not reading.asserted(node) and not reading.strided(node):
                     reading.node(node)
     meaning = partial(float8.on_float32, reading.made_float8)
     nodes = widened(reading.nodes, reading.float8, reading.unreadable, (), meaning)
@@ -67,7 +69,15 @@ def graph_of_traced(module: Any, forms: Sequence[Form | int], name: str) -> tupl
         reading.constants,
         reading.unreadable,
     )
-    return graph, reading.returned
+    return graph, reading.returned, reading.assertions
+
+
+@dataclass(frozen=True)
+class Assertion:
+    """An output that must not be 0 in a call; ``message``: what the exception says where it is."""
+
+    name: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,7 @@ class _Reading:
         self.unreadable: dict[str, str] = {}
         self.float8: dict[str, str] = {}
         self.returned: list[Result | None] = []
+        self.assertions: list[Assertion] = []
         formats = dict(_narrow(module.graph.nodes))
         self.narrow = frozenset(name for name, form in formats.items() if form == BFLOAT16)
         self.made_float8 = {name: form for name, form in formats.items() if form != BFLOAT16}
@@ -138,6 +149,19 @@ class _Reading:
         outputs, types = _results(node)
         attributes = {ARGUMENTS: given, TYPES_OF_RESULTS: types}
         self.nodes.append(Node(node.name, _operation(node.target), tuple(inputs), outputs, attributes))
+
+    def asserted(self, node: Any) -> bool:
+        """Add the condition of ``_assert_async`` as an output; tell whether the node is one."""
+        if not _operation(node.target).startswith("aten._assert_async."):
+            return False
+        given, name = _arguments(node), f"assertion_{len(self.assertions)}"
+        kind = element_of(given["self"].meta["val"].dtype)
+        attributes = {ARGUMENTS: {"self": Operand(0)}, TYPES_OF_RESULTS: (kind,)}
+        self.nodes.append(Node(node.name, "aten.alias", (_name(given["self"]),), (name,), attributes))
+        self.outputs.append(GraphTensor(name, None, None))
+        message = given.get("assert_msg", "Expected Tensor with single nonzero value, but got zero")
+        self.assertions.append(Assertion(name, message))
+        return True
 
     def strided(self, node: Any) -> bool:
         """Add ``as_strided`` of all elements, or its gradient; tell whether that was done."""
