@@ -125,6 +125,16 @@ def spills_are_slower() -> None:
     assert space.predicted(fits) < space.predicted(spills)
 
 
+def memory_takes_time() -> None:
+    """The same schedule takes longer where caches hold a thousandth."""
+    given = matmul(1024, 1024, 1024)
+    model = homs.device().model
+    small = replace(model, caches=tuple(size // 1024 for size in model.caches))
+    plain = plain_schedule(3, 2)
+    large, little = (space_of(hom_of(given), given, m).predicted(plain) for m in (model, small))
+    assert large < little
+
+
 def more_items_are_faster() -> None:
     """On a GPU: groups of many work-items hide what each of them waits for."""
     given = matmul(1024, 1024, 64)

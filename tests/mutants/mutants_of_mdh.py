@@ -187,7 +187,7 @@ MUTANTS = [
         "mdh/schedule/cost/cost_model",
         "levels = [self._computing, *caches.cycles]",
         "levels = [self._computing]",
-        Probe("test_schedules.test_the_model_knows_blocking_from_none"),
+        Probe("mdh_probes.memory_takes_time"),
     ),
     Mutant(
         "mdh/schedule/cost/compute_cost",
