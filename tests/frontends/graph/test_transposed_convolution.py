@@ -20,11 +20,11 @@ from polyloom.ir.types import ElementType
 from random_tests import tried
 
 
-def made(shape: Any, filters: Any, window: Window, groups: int, wanted: Any) -> Program:
+def made(shape: Any, filters: Any, window: Window, groups: int, wanted: Any, *, gathers: bool) -> Program:
     """Return the program of a transposed convolution of ``y`` and ``w``."""
     b = Builder()
     y, w = (b.input(n, ElementType.FLOAT32, s) for n, s in (("y", shape), ("w", filters)))
-    result = b.moved(transposed_convolution(b, y, w, window, groups, wanted))
+    result = b.moved(transposed_convolution(b, y, w, window, groups, wanted, gathers=gathers))
     return Program.of("p", tuple(b.tensors.values()), ("y", "w"), (result.tensor,), tuple(b.statements))
 
 
@@ -63,7 +63,7 @@ def test_transposed_convolutions_are_what_is_scattered(data: Any) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     y = rng.integers(-3, 4, (2, groups * filters, *positions)).astype(np.float32)
     w = rng.integers(-3, 4, (groups * filters, channels, *sizes)).astype(np.float32)
-    program = made(y.shape, w.shape, window, groups, wanted)
+    program = made(y.shape, w.shape, window, groups, wanted, gathers=data.draw(st.booleans()))
     have = evaluate(program, {"y": y, "w": w})[program.outputs[0]]
     np.testing.assert_array_equal(have, scattered(y, w, window, groups, wanted))
 
@@ -78,7 +78,14 @@ def test_windows_that_overlap_are_gathered_without_conditions_and_host_loops(
     """A condition in a sum keeps it from vectors, and host loops add to each element again and again."""
     window = Window((3, 3), (stride,) * 2, (dilation,) * 2, (before,) * 2, (before,) * 2)
     wanted = [19 * stride - 2 * before + 2 * dilation + 1] * 2
-    program = host_program(made((2, 8, 20, 20), (8, 8 // groups, 3, 3), window, groups, wanted))
+    program = host_program(made((2, 8, 20, 20), (8, 8 // groups, 3, 3), window, groups, wanted, gathers=True))
     homs = [node for node in program.body if isinstance(node, MdHom)]
     assert len(homs) == len(program.body)
     assert not any(hom.guard for hom in homs)
+
+
+def test_filters_that_are_not_finite_meet_no_zeros_where_a_model_says_nothing_of_them() -> None:
+    window = Window((2,), (1,), (1,), (0,), (0,))
+    program = made((1, 1, 3), (1, 1, 2), window, 1, (4,), gathers=False)
+    y, w = np.ones((1, 1, 3), np.float32), np.array([[[1, np.inf]]], np.float32)
+    assert evaluate(program, {"y": y, "w": w})[program.outputs[0]][0, 0, 0] == 1

@@ -138,12 +138,20 @@ def convolution(
 
 
 def transposed_convolution(
-    b: Builder, y: Value, w: Value, window: Window, groups: int, shape: Sequence[int]
+    b: Builder,
+    y: Value,
+    w: Value,
+    window: Window,
+    groups: int,
+    shape: Sequence[int],
+    *,
+    gathers: bool = False,
 ) -> Value:
     """Return ``x[n][c][s*o + d*r] += y[n][k][o] * w[k][c][r]`` without its padding.
 
     The input gradient of ``convolution``; ``shape``: the spatial shape of the result. Places that no window
-    reaches are 0. The padding is cut off by a view.
+    reaches are 0. The padding is cut off by a view. ``gathers``: filters may meet zeros beside ``y``, which
+    is faster, and gives NaN there where they are not finite.
     """
     window.check()
     refuse_if(
@@ -151,7 +159,7 @@ def transposed_convolution(
         f"{y.shape[1]} channels, filters {w.shape[0]} x {w.shape[1]}, {groups} groups",
     )
     positions = y.shape[2:]
-    if _pays_gathered(window, w.shape[0] // groups):
+    if gathers and _pays_gathered(window, w.shape[0] // groups):
         return _gathered(b, y, w, window, groups, shape)
     a = _accesses(window, y.shape[0], groups, w.shape[0] // groups, w.shape[1], positions)
     reach = [(p - 1) * window.strides[k] + window.reach(k) for k, p in enumerate(positions)]

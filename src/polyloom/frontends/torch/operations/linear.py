@@ -163,7 +163,7 @@ def _gradients(c: Call) -> Sequence[Value]:
                 dx = sliced(dx, k, 0, 1, size)  # with ``output_padding`` windows find room after the last one
             results.append(dx)
         else:
-            results.append(transposed_convolution(c.b, dy, w, window, groups, x.shape[2:]))
+            results.append(transposed_convolution(c.b, dy, w, window, groups, x.shape[2:], gathers=True))
     if wanted[1]:
         data, back = (dy, x) if swapped else (x, dy)
         results.append(filter_gradient(c.b, data, back, window, groups, w.shape))
