@@ -34,6 +34,11 @@ def decided(condition: IntExpression, ranges: Mapping[str, Range]) -> IntExpress
             return condition
 
 
+def range_of(expression: IntExpression, ranges: Mapping[str, Range]) -> Range | None:
+    """Return between which values a sum lies; None where one of its terms is not known."""
+    return _range(linear_terms(((1, expression),)), ranges)
+
+
 def _range(terms: tuple[list[tuple[int, IntExpression]], int], ranges: Mapping[str, Range]) -> Range | None:
     """Return between which values a sum lies; None where one of its terms is not known."""
     parts, low = terms

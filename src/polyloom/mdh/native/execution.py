@@ -33,6 +33,7 @@ from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vector
 from polyloom.mdh.lowering.nests.maps_in_order import maps_in_order
 from polyloom.mdh.lowering.nests.scalars_in_registers import scalars_in_registers
 from polyloom.mdh.lowering.nests.scans_in_vectors import scans_in_vectors
+from polyloom.mdh.lowering.nests.wide_counters import wide_counters
 from polyloom.mdh.lowering.nests.wrapped_scalars import wrapped_scalars
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.rows import rows_of
@@ -81,7 +82,7 @@ def function_of(
 
 
 def _in_registers(function: Function) -> Function:
-    return wrapped_scalars(scalars_in_registers(function))
+    return wide_counters(wrapped_scalars(scalars_in_registers(function)))
 
 
 def tree_of(
