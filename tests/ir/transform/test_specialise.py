@@ -5,7 +5,7 @@ from __future__ import annotations
 import polyloom
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.ir.transform.specialise import specialise
-from polyloom.polyhedra.loops.tree import leaves_in
+from polyloom.polyhedra.loops.tree import Number, leaves_in
 
 HALVES = """
 void f(int n, double a[n], double b[n])
@@ -43,3 +43,20 @@ def test_a_guard_that_some_points_do_not_meet_stays() -> None:
     program = polyloom.load(TRIANGLE).compiled.program
     (map_,) = maps(specialise(program, {"n": 64}))
     assert map_.guard is not None and map_.written is not None
+
+
+BEHIND = """
+void f(int n, int k, double a[n], double b[n])
+{
+  for (int i = k; i < n; i++)
+    a[i] = a[i - k] * 0.5 + b[i];
+}
+"""
+
+
+def test_points_that_store_nothing_are_no_points() -> None:
+    """A map of all iterations stores the first ``k`` alone, which do not wait for others."""
+    program = polyloom.load(BEHIND).compiled.program
+    (map_,) = maps(specialise(program, {"n": 64, "k": 7}))
+    assert map_.extents == (Number(7),)
+    assert map_.guard is None and map_.written is None

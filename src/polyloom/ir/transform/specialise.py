@@ -21,6 +21,7 @@ from polyloom.ir.host import (
     Order,
     View,
 )
+from polyloom.ir.inequalities import conjuncts, inequalities_of
 from polyloom.ir.integers import fold, fold_nodes, fold_tree
 from polyloom.ir.rebuild import rebuilt
 from polyloom.polyhedra.loops.tree import IntExpression, Number
@@ -72,7 +73,8 @@ def _is_empty(node: MdHom) -> bool:
 def specialise_md_hom(node: MdHom, values: Values) -> MdHom:
     """Return an md_hom with values in place of names; its own iterators keep theirs."""
     inner = _without(values, node.iterators)
-    extents = tuple(_at_least_zero(fold(e, values)) for e in node.extents)
+    given = tuple(_at_least_zero(fold(e, values)) for e in node.extents)
+    extents = _as_far_as_written(node, given, inner)
     ranges = ranges_of(node.iterators, extents)
     return replace(
         node,
@@ -86,6 +88,31 @@ def specialise_md_hom(node: MdHom, values: Values) -> MdHom:
         guard=_condition(node.guard, inner, ranges),
         written=_condition(node.written, inner, ranges),
     )
+
+
+def _as_far_as_written(
+    node: MdHom, extents: tuple[IntExpression, ...], values: Values
+) -> tuple[IntExpression, ...]:
+    """Return extents without the points of kept dimensions behind the last one that is stored.
+
+    ``for i in 0 .. 31992 where written 7 >= i + 1`` has seven points.
+    """
+    written = node.written if node.written is None else fold(node.written, values)
+    known = (found for c in conjuncts(written) for found in inequalities_of(c, node.iterators) or ())
+    ends = dict[int, int]()
+    for affine in known:
+        along = [d for d, c in enumerate(affine.coefficients) if c]
+        if len(along) == 1 and affine.coefficients[along[0]] < 0:
+            end = affine.constant // -affine.coefficients[along[0]] + 1
+            ends[along[0]] = min(end, ends.get(along[0], end))
+
+    def cut(d: int, extent: IntExpression) -> IntExpression:
+        is_kept = node.combine[d].order is Order.CONCATENATE
+        if d not in ends or not is_kept or not isinstance(extent, Number):
+            return extent
+        return Number(max(0, min(extent.value, ends[d])))
+
+    return tuple(cut(d, extent) for d, extent in enumerate(extents))
 
 
 def _condition(

@@ -26,6 +26,7 @@ from polyloom.mdh.lowering.asked import proved
 from polyloom.mdh.lowering.constants.at_load import Packed, fixed_nodes, packed
 from polyloom.mdh.lowering.constants.constant_terms import constant_terms_apart
 from polyloom.mdh.lowering.invariant_fills import alike, hoisted_fills
+from polyloom.mdh.lowering.nests.carried_vectors import carried_vectors
 from polyloom.mdh.lowering.nests.independent_rows import independent_rows
 from polyloom.mdh.lowering.nests.interchanged_loops import interchanged_loops
 from polyloom.mdh.lowering.nests.joined_updates import joined_updates
@@ -102,6 +103,7 @@ def tree_of(
     tree = program_tree(program, lower, rows.reshaped, marked=marked)
     tree = joined_updates(interchanged_loops(tree, device.compute_units))
     tree = scans_in_vectors(recurrences_in_vectors(tree, device.vector_bytes), device.vector_bytes)
+    tree = carried_vectors(tree, device.vector_bytes)
     tree = for_a_team(independent_rows(tree, device.compute_units))
     return proved(program, without_needless_barriers(tree))
 

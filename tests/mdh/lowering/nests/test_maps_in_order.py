@@ -48,9 +48,19 @@ def run(made: Any, n: int) -> None:
     made(n=n, k=min(3, n), **squares, a=rng.standard_normal(n), f=rng.standard_normal(n).astype(np.float32))
 
 
-def copies(made: Any, n: int) -> bool:
+def copies(made: Any, n: int, k: int = 3) -> bool:
     """Return whether a copy of an array, which is a parameter in any case, is used."""
-    return function_text(made.tree({"n": n, "k": 3})).count("_before[") > 1
+    return function_text(made.tree({"n": n, "k": k})).count("_before[") > 1
+
+
+def test_a_map_that_overwrites_nothing_that_it_reads(tmp_path: Path) -> None:
+    """The first elements of a recurrence: they need neither copy nor order."""
+    for threads in (1, 3):
+        made = compiled(tmp_path, "for (int i = k; i < n; i++) a[i] = a[i - k] * 0.5 + b[0][i];", threads)
+        assert not copies(made, 37)
+        assert not copies(made, 400_000, 200_000)
+        for n in (3, 5, 10, 37):
+            run(made, n)
 
 
 @pytest.mark.parametrize("form", one_in(2, ORDERED))

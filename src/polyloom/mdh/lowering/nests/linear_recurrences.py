@@ -249,7 +249,7 @@ class _Maker:
             return None
         if store.value.type is ElementType.FLOAT16:
             return None
-        return _steps_back(loop.iterator, store)
+        return steps_back(loop.iterator, store)
 
     def _short(self, loop: For) -> For:
         """Return a loop in which one product and one sum wait for a point before: ``a[i - 1] * (c[i] * s)``.
@@ -281,7 +281,7 @@ def has_end(loop: For) -> bool:
         return False
 
 
-def _steps_back(iterator: str, store: Store) -> dict[int, int] | None:
+def steps_back(iterator: str, store: Store) -> dict[int, int] | None:
     """Return for each load of what the loop stored before how many points; None where that is not known."""
     target = integers_of(store.subscripts)
     if not target or any(iterator in names_in(s) for s in target[:-1]):

@@ -78,9 +78,13 @@ class _InOrder:
         for node in nodes:
             found.append(self._node(node))
             before = _copies_before(found[:-1], node, self.copies) if isinstance(node, MdHom) else ()
-            nest = _in_order(node, before) if isinstance(node, MdHom) and before else None
-            if isinstance(node, MdHom) and nest is not None:
-                others = [n for n in found[:-1] if not (isinstance(n, Copy) and n in before)]
+            if not isinstance(node, MdHom) or not before:
+                continue
+            others = [n for n in found[:-1] if not (isinstance(n, Copy) and n in before)]
+            nest = _in_order(node, before)
+            if isinstance(nest, MdHom):
+                found = [*others, nest]
+            elif nest is not None:
                 found = [*others, *self._chosen(node, nest, before)]
         return tuple(found)
 
@@ -115,17 +119,22 @@ def _copies_before(found: Sequence[HostNode], node: MdHom, local: frozenset[str]
     return tuple(copies) if copies and {c.source for c in copies} <= written else ()
 
 
-def _in_order(node: MdHom, copies: Sequence[Copy]) -> Nest | None:
-    """Return a map in place as loops in an order that overwrites nothing too early, if there is one."""
+def _in_order(node: MdHom, copies: Sequence[Copy]) -> Nest | MdHom | None:
+    """Return a map in place as loops in an order that overwrites nothing too early, if there is one.
+
+    Itself without its copies where no point overwrites what another one reads.
+    """
     sources = {copy.target: copy.source for copy in copies}
     inputs = tuple(replace(v, buffer=sources.get(v.buffer, v.buffer)) for v in node.inputs)
     moved = replace(node, inputs=inputs)
     if not set(sources) <= {v.buffer for v in node.inputs} or not _is_plain(moved):
         return None
     pairs = [(out, view) for out in moved.outputs for view in inputs if view.buffer == out.buffer]
-    steps = [_points_between(out, view) for out, view in pairs]
+    steps = [_points_between(out, view, node.extents) for out, view in pairs]
     if any(step is None for step in steps):
         return None
+    if not any(step and any(step) for step in steps) and not node.written:
+        return moved
     later = [step for step in steps if step and any(step)]
     backwards = all(step < (0,) * len(step) for step in later)
     if not backwards and not all(step > (0,) * len(step) for step in later):
@@ -169,7 +178,7 @@ def _is_along_rows(view: View) -> bool:
     return not any(steps[:-1]) and (not steps or steps[-1] in (0, 1))
 
 
-def _points_between(out: View, view: View) -> tuple[int, ...] | None:
+def _points_between(out: View, view: View, extents: Sequence[IntExpression]) -> tuple[int, ...] | None:
     """Return how many points later what a view reads at a point is overwritten; zeros: never, or by itself.
 
     None where that is not the same everywhere.
@@ -189,6 +198,8 @@ def _points_between(out: View, view: View) -> tuple[int, ...] | None:
         never = never or rest != 0
         if moved[0] in seen and found[moved[0]] != steps:
             never = True
+        extent = extents[moved[0]]
+        never = never or (isinstance(extent, Number) and abs(steps) >= extent.value)
         found[moved[0]] = steps
         seen.add(moved[0])
     if never:

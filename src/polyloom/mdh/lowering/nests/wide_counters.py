@@ -52,7 +52,7 @@ def wide_counters(function: Function) -> Function:
 
     Keeps true: the same values. Sizes are numbers.
     """
-    own = {s.name for s in function.body if _is_counter(s)}
+    own = {s.name for s in function.body if isinstance(s, Array) and _is_counter(s)}
     asked = own & set(_in_subscripts(function.body))
     found = {name: values for name in asked if (values := _values(function.body, name)) is not None}
     if not found:
@@ -60,9 +60,8 @@ def wide_counters(function: Function) -> Function:
     return replace(function, body=_Wide(found, {}).code(function.body))
 
 
-def _is_counter(statement: Statement) -> bool:
-    is_scalar = isinstance(statement, Array) and not statement.shape
-    return is_scalar and statement.space is Space.REGISTER and statement.type is NARROW
+def _is_counter(array: Array) -> bool:
+    return not array.shape and array.space is Space.REGISTER and array.type is NARROW
 
 
 def _in_subscripts(code: Code) -> Iterator[str]:
@@ -183,8 +182,9 @@ class _Wide:
         """Return a value in its own type; it loads counters of 64 bits."""
 
         def narrow(part: Expression) -> Expression | None:
-            is_one = isinstance(part, Read) and value.loads[part.position].array in self.counters
-            return Convert(NARROW, Read(part.position, WIDE)) if is_one else None
+            if isinstance(part, Read) and value.loads[part.position].array in self.counters:
+                return Convert(NARROW, Read(part.position, WIDE))
+            return None
 
         return replace(
             value, expression=rebuilt(value.expression, narrow), loads=tuple(map(self._load, value.loads))
