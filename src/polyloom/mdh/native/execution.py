@@ -18,6 +18,7 @@ from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.host import Buffer, HostNode, HostProgram, MdHom, Role, uses
 from polyloom.ir.transform.joining.maps import joined_maps
 from polyloom.ir.transform.narrow_integers import narrow_integers
+from polyloom.ir.transform.plainer_reductions import plainer_reductions
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.transform.unrolled_records import unrolled_records
 from polyloom.ir.verification.passes import after_pass, at_the_end
@@ -97,6 +98,7 @@ def tree_of(
     program = after_pass("the unrolling of records", unrolled_records(program))
     program = after_pass("the joining of maps", joined_maps(program))
     program = after_pass("the ordering of maps", maps_in_order(program, device))
+    program = after_pass("plainer reductions", plainer_reductions(program))
     program = after_pass("narrower integers", narrow_integers(program))
     rows = rows_of(program)
     lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)

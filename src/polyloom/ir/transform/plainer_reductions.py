@@ -1,0 +1,190 @@
+"""Reductions and scans by plainer terms, where the order of floats is free.
+
+    largest of (a[i] < 0 ? -a[i] : a[i])    ->    largest of |a[i]|
+    s_i = s + c + .. + c (i + 1 times)      ->    s_i = s + (i + 1) c, a map
+    largest of (x ? i : lowest)             ->    the same of integers of 32 bits, where i has no more
+
+Of zeros of both signs a reduction keeps any, so it does not matter which one a size is. A sum of equal terms
+by one product is rounded twice, however many terms there are.
+
+Not in the papers; the second is the strength reduction of induction variables backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Convert,
+    Expression,
+    Iterator,
+    Read,
+    Select,
+    Unary,
+    UnaryOp,
+)
+from polyloom.ir.host import CombineOperator, HostNode, HostProgram, MdHom, Order
+from polyloom.ir.rebuild import rebuilt, with_value
+from polyloom.ir.types import ElementType
+from polyloom.ir.value_ranges import ValueRanges, fits
+from polyloom.polyhedra.loops.tree import with_leaves
+
+_NARROW, _WIDE = ElementType.INT32, ElementType.INT64
+_BELOW, _ABOVE = (CompareOp.LT, CompareOp.LE), (CompareOp.GT, CompareOp.GE)
+
+
+def plainer_reductions(program: HostProgram) -> HostProgram:
+    """Return the program with plainer terms of reductions and scans; not of ``--fp strict``."""
+    if program.strict:
+        return program
+    body = with_leaves(program.body, _node)
+    return program if body == program.body else replace(program, body=body)
+
+
+def _node(node: HostNode) -> tuple[HostNode, ...]:
+    return (_narrow_places(_without_equal_terms(_of_sizes(node))) if isinstance(node, MdHom) else node,)
+
+
+def _of_sizes(hom: MdHom) -> MdHom:
+    """Return a reduction to the largest or the least value with absolute values as terms."""
+    if not any(o.order is Order.POINTWISE for o in hom.combine):
+        return hom
+    terms = tuple(_sized(t) if _is_extreme(hom, o) else t for o, t in enumerate(hom.terms))
+    return hom if terms == hom.terms else replace(hom, terms=terms)
+
+
+def _is_extreme(hom: MdHom, output: int) -> bool:
+    """Whether an output is the larger or smaller one of what is combined, and nothing else depends on it."""
+    if len(hom.outputs) != 1:
+        return False
+    combiners = [o.combiner for o in hom.combine if o.combiner is not None]
+    both = {Read(output, hom.terms[output].type), Read(1 + output, hom.terms[output].type)}
+    for combiner in combiners:
+        match combiner.results[output]:
+            case Binary(op=BinaryOp.MAXIMUM | BinaryOp.MINIMUM, left=a, right=b) if {a, b} == both:
+                pass
+            case Select(condition=Compare(op=op, left=c, right=d), then=a, otherwise=b) if (
+                op in (*_BELOW, *_ABOVE) and {a, b} == {c, d} == both
+            ):
+                pass
+            case _:
+                return False
+    return bool(combiners)
+
+
+def _sized(term: Expression) -> Expression:
+    """Return a term in which a number without its sign is an absolute value."""
+
+    def size(part: Expression) -> Expression | None:
+        match part:
+            case Select(condition=Compare(op=op, left=x, right=Constant(value=0)), then=a, otherwise=b) if (
+                x.type.is_float
+            ):
+                negated = Unary(UnaryOp.NEGATE, x)
+                below, above = (a, b) if op in _BELOW else (b, a) if op in _ABOVE else (x, x)
+                return Unary(UnaryOp.ABS, x) if (below, above) == (negated, x) else None
+            case _:
+                return None
+
+    return rebuilt(term, size)
+
+
+def _without_equal_terms(hom: MdHom) -> MdHom:
+    """Return a sum of one term over and over that each point keeps as a map."""
+    scanned = [d for d, o in enumerate(hom.combine) if o.order is Order.PREFIX]
+    others = {o.order for o in hom.combine} - {Order.PREFIX, Order.CONCATENATE}
+    if (
+        len(scanned) != 1
+        or others
+        or len(hom.outputs) != 1
+        or hom.guard is not None
+        or hom.written is not None
+    ):
+        return hom
+    (d,), (term,), (initial,), (finish,) = scanned, hom.terms, hom.initial, hom.finish
+    combiner = hom.combine[d].combiner
+    total = len(hom.inputs)
+    both = {Read(0, term.type), Read(1, term.type)}
+    match combiner and combiner.results[0]:
+        case Binary(op=BinaryOp.ADD, left=a, right=b) if {a, b} == both and term.type.is_float:
+            pass
+        case _:
+            return hom
+    if not isinstance(term, Constant):
+        return hom
+    count = Binary(BinaryOp.ADD, Iterator(d, ElementType.INT64), Constant(1, ElementType.INT64))
+    grown: Expression = Binary(BinaryOp.MULTIPLY, Convert(term.type, count), term)
+    whole = grown if initial is None else Binary(BinaryOp.ADD, initial, grown)
+    made = whole if finish is None else with_value(finish, total, whole)
+    combine = tuple(CombineOperator(Order.CONCATENATE) for _ in hom.combine)
+    return replace(hom, terms=(made,), combine=combine, initial=(None,), finish=(None,))
+
+
+def _narrow_places(hom: MdHom) -> MdHom:
+    """Return a reduction to the last or first place, or to none, in 32 bits where these hold all places."""
+    if len(hom.outputs) != 1 or not all(o.order in (Order.POINTWISE, Order.CONCATENATE) for o in hom.combine):
+        return hom
+    (term,), (initial,), (finish,) = hom.terms, hom.initial, hom.finish
+    operators = {o.combiner.results[0] for o in hom.combine if o.combiner is not None}
+    none = _none_of(operators, _WIDE)
+    if none is None or initial not in (None, none):
+        return hom
+    match term:
+        case Select(condition=condition, then=place, otherwise=other) if other == none:
+            pass
+        case _:
+            return hom
+    places, narrow_none = ValueRanges(hom.extents).of(place), _none_of(operators, _WIDE, _NARROW)
+    assert narrow_none is not None
+    if not fits(places, _NARROW) or narrow_none.value in places:
+        return hom
+    total = Read(len(hom.inputs), _NARROW)
+    found = Compare(CompareOp.NE, total, narrow_none)
+    whole = Select(found, Convert(_WIDE, total), none)
+
+    def operator(given: CombineOperator) -> CombineOperator:
+        if given.combiner is None:
+            return given
+        (result,) = given.combiner.results
+        assert isinstance(result, Binary)
+        narrow = Binary(result.op, Read(0, _NARROW), Read(1, _NARROW))
+        combiner = replace(given.combiner, results=(narrow,), neutral=(int(narrow_none.value),))
+        return replace(given, combiner=combiner)
+
+    return replace(
+        hom,
+        terms=(Select(condition, _narrowed(place), narrow_none),),
+        combine=tuple(map(operator, hom.combine)),
+        initial=(None,),
+        finish=(whole if finish is None else with_value(finish, len(hom.inputs), whole),),
+    )
+
+
+def _none_of(
+    operators: Collection[Expression], kind: ElementType, wanted: ElementType | None = None
+) -> Constant | None:
+    """Return the number of a type that stands for no place; None where no such operator combines them."""
+    both = {Read(0, kind), Read(1, kind)}
+    match list(operators):
+        case [Binary(op=BinaryOp.MAXIMUM, left=a, right=b)] if {a, b} == both:
+            return Constant(int((wanted or kind).lowest), wanted or kind)
+        case [Binary(op=BinaryOp.MINIMUM, left=a, right=b)] if {a, b} == both:
+            return Constant(int((wanted or kind).highest), wanted or kind)
+        case _:
+            return None
+
+
+def _narrowed(place: Expression) -> Expression:
+    match place:
+        case Iterator(dimension=d):
+            return Iterator(d, _NARROW)
+        case Convert(operand=inner) if inner.type is _NARROW:
+            return inner
+        case _:
+            return Convert(_NARROW, place)
