@@ -52,6 +52,10 @@ JOINED = {
     "{ p += x[i]; q += y[i] * x[i]; } o[0] = p * 5 + s[3]; o[1] = q - y[1];",
     "four": "for (int i = 0; i < n; i++)"
     "{ o[0] += x[i]; o[1] += x[i] * y[i]; o[2] += x[i] * x[i]; o[3] += x[i] * i; }",
+    "least and largest": "double p = d[0], q = d[0]; for (int i = 1; i < n; i++)"
+    "{ p = d[i] < p ? d[i] : p; q = d[i] > q ? d[i] : q; } r[0] = p; r[1] = q;",
+    "a sum and the largest": "double p = 0, q = 0; for (int i = 0; i < n; i++)"
+    "{ p += d[i]; if (d[i] >= q) q = d[i]; } r[0] = p; r[1] = q;",
     "of triangles": "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++)"
     "{ s[i] += A[i][j]; t[i] += A[i][j] * y[j]; }",
 }

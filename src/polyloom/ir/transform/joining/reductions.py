@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read
+from polyloom.ir.expressions import Binary, BinaryOp, Compare, Expression, Read, Select
 from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
 from polyloom.ir.rebuild import with_reads
 from polyloom.ir.transform.fuse_maps import (
@@ -90,13 +90,21 @@ def _combines_each_alone(combiner: Combiner | None) -> bool:
     if combiner is None or not combiner.associative or not combiner.commutative:
         return False
     return all(
-        isinstance(result, Binary)
-        and result.op in _ALONE
-        and result.left == Read(o, result.type)
-        and result.right == Read(len(combiner.results) + o, result.type)
-        and neutral is not None
+        _is_of_its_own(result, o, len(combiner.results)) and neutral is not None
         for o, (result, neutral) in enumerate(zip(combiner.results, combiner.neutral, strict=True))
     )
+
+
+def _is_of_its_own(result: Expression, output: int, count: int) -> bool:
+    """Whether a result is made of those of its own two operands: by an operator or a comparison."""
+    left, right = Read(output, result.type), Read(count + output, result.type)
+    match result:
+        case Binary(op=op, left=a, right=b):
+            return op in _ALONE and (a, b) == (left, right)
+        case Select(condition=Compare(left=c, right=d), then=a, otherwise=b):
+            return {a, b} == {c, d} == {left, right}
+        case _:
+            return False
 
 
 def _are_independent(a: MdHom, b: MdHom) -> bool:
