@@ -168,7 +168,7 @@ SCANS: dict[str, str] = {
     "in place": "for (int i = 1; i < n; i++) A[1][i] += A[1][i - 1];",
     "of what a point overwrites": """double s = 0;
         for (int i = 0; i < n; i++) { s += A[1][i]; A[1][i] = s * b[2][i]; }""",
-    "a counter": "double s = v; for (int i = 0; i < n; i++) { s += 2; A[1][i] = s * b[2][i]; }",
+    "a number of the caller": "double s = v; for (int i = 0; i < n; i++) { s += w; A[1][i] = s * b[2][i]; }",
     "rows": "for (int i = 0; i < n; i++) for (int j = 1; j < n; j++) A[i][j] += A[i][j - 1];",
     "stored as another type": "double s = 0; for (int i = 0; i < n; i++) { s += b[0][i]; f[i] = s; }",
 }
