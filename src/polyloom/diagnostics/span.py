@@ -17,6 +17,15 @@ class Source:
         lines = self.text.split("\n")
         return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
 
+    def line_at(self, position: int) -> int:
+        """Return the 1-based line of a character."""
+        return self.text.count("\n", 0, position) + 1
+
+    def lines(self, start: int, end: int) -> str:
+        """Return the lines from one character to another as people write them: ``7``, or ``7 to 9``."""
+        first, last = self.line_at(start), self.line_at(end)
+        return f"{first}" if first == last else f"{first} to {last}"
+
 
 @dataclass(frozen=True)
 class Span:
@@ -29,7 +38,7 @@ class Span:
     @property
     def line(self) -> int:
         """1-based line of the first character."""
-        return self.source.text.count("\n", 0, self.start) + 1
+        return self.source.line_at(self.start)
 
     @property
     def column(self) -> int:

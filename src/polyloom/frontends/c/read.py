@@ -207,10 +207,7 @@ def _computed(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -
 def _taken_apart(region: Region, found: Sequence[Part], fault: PolyloomError) -> Diagnostic:
     """Say which loops of a function are taken, and why not all of it."""
     first = fault.diagnostics[0]
-    texts = [part.state.places.source.text for part in found]
-    ranges = [part.region.characters or (0, 0) for part in found]
-    lines = [tuple(t.count("\n", 0, at) + 1 for at in r) for t, r in zip(texts, ranges, strict=True)]
-    listed = ", ".join(f"{a}" if a == b else f"{a} to {b}" for a, b in lines)
+    listed = ", ".join(part.state.places.source.lines(*(part.region.characters or (0, 0))) for part in found)
     message = f"`{region.name}` is no static control part as a whole: {first.message}"
     notes = [f"taken by themselves are the loops in line {listed}; the rest stays as it is"]
     said = remark("c-unmarked", message, first.span, notes=notes, helps=[PAIR])

@@ -170,7 +170,8 @@ def _replaced(
 
 def _left(place: Place, fault: Unsupported) -> Diagnostic:
     first = fault.diagnostics[0]
-    message = f"the loops of `{place.name}` in {place.lines} stay as they are: {first.message}"
+    lines = place.source.lines(*place.extent)
+    message = f"the loops of `{place.name}` in line {lines} stay as they are: {first.message}"
     return remark("drop-in-left", message, first.span, helps=first.helps)
 
 

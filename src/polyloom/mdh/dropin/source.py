@@ -60,13 +60,6 @@ class Place:
     marked: bool = True
     present: tuple[str, ...] = ()
 
-    @property
-    def lines(self) -> str:
-        """The lines in which it stands: ``line 7``, or ``line 7 to 9``."""
-        text = self.source.text
-        first, last = (text.count("\n", 0, position) + 1 for position in self.extent)
-        return f"line {first}" if first == last else f"line {first} to {last}"
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Replacement:
@@ -230,32 +223,30 @@ def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[s
 def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> Iterator[str]:
     """Yield what stands in front of the original statements."""
     integers = [f"(long long){text}" for text in part.integers]
-    made = f"{part.call.function}({', '.join([*integers, *part.pointers])})"
-    call = " && ".join([*part.present, made])
+    call = f"{part.call.function}({', '.join([*integers, *part.pointers])})"
+    asked = f"({' && '.join([*part.present, call])})" if part.present else call
     yield f"{margin}  extern {part.call.declaration};"
     if part.returned:
         yield f"{margin}  {' '.join(part.returned)};"
     if not part.copies and not macros:
-        yield f"{margin}  if (!({call})) {{" if part.present else f"{margin}  if (!{call}) {{"
+        yield f"{margin}  if (!{asked}) {{"
         return
     checks = [f"({name}) == ({value})" for name, value in macros.items()]
     yield f"{margin}  int polyloom_done = 0;"
     if checks:
         yield f"#if {' && '.join(checks)}"
-    yield from (f"{margin}  {line}" for line in _with_copies(part, call))
+    called = _with_copies(part, call) if part.copies else [f"polyloom_done = {asked};"]
+    yield from (f"{margin}  {line}" for line in called)
     if checks:
         yield "#endif"
     yield f"{margin}  if (!polyloom_done) {{"
 
 
 def _with_copies(part: Replacement, call: str) -> Iterator[str]:
-    """Yield a call, among the copies that it needs."""
-    if not part.copies:
-        yield f"polyloom_done = {call};"
-        return
+    """Yield a call among the copies that it needs, for which no room is taken where a pointer is NULL."""
     yield from ("extern void *polyloom_take(long long);", "extern void polyloom_give(void *);")
     yield from (copy.room for copy in part.copies)
-    yield f"if ({' && '.join([*part.present, *(copy.name for copy in part.copies)])}) {{"
+    yield f"if ({' && '.join(copy.name for copy in part.copies)}) {{"
     yield from (f"  {line}" for copy in part.copies for line in copy.fill)
     yield f"  polyloom_done = {call};"
     yield "}"

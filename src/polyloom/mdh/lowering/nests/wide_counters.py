@@ -216,8 +216,8 @@ class _Wide:
                 a, b = self._sum(value, left), self._sum(value, right)
                 if a is None or b is None:
                     return None
-                sign = (b[1][0], b[1][1]) if op is BinaryOp.ADD else (-b[1][1], -b[1][0])
-                return Binary(op, a[0], b[0]), (a[1][0] + sign[0], a[1][1] + sign[1])
+                low, high = b[1] if op is BinaryOp.ADD else (-b[1][1], -b[1][0])
+                return Binary(op, a[0], b[0]), (a[1][0] + low, a[1][1] + high)
             case _:
                 return None
 
