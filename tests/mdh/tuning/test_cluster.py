@@ -29,6 +29,7 @@ from polyloom.workers.cluster import Cluster
 GEMM = Path(__file__).parents[3] / "examples" / "c" / "gemm.c"
 SIZES = {"n": 48, "m": 64, "k": 32}
 COUNT = 2
+ADDRESSES = frozenset({"tcp://127.0.0.1:9"})
 
 pytestmark = [pytest.mark.slow, pytest.mark.ci]
 
@@ -58,6 +59,19 @@ def test_all_workers_time_candidates(client: Any, tmp_path: Path, monkeypatch: p
         best = results.best(found.key)
     assert best is not None and best.confirmed and best.schedule == found.schedule
     assert len(set(asked)) == COUNT
+
+
+def test_workers_are_seen_while_the_client_looks_itself(client: Any) -> None:
+    """dask's client asks every other second for no workers at all, and keeps that answer."""
+    update = client._update_scheduler_info
+
+    async def overwritten(n_workers: int = 0) -> None:
+        await update(n_workers)
+        await update(0)
+
+    with Cluster(client) as cluster, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "_update_scheduler_info", overwritten)
+        assert len(cluster.alive()) == COUNT
 
 
 def test_a_worker_s_death_costs_its_candidate_only(client: Any, tmp_path: Path) -> None:
@@ -154,3 +168,23 @@ def test_all_workers_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     measure: ClusterMeasure[str] = ClusterMeasure(Gone(), NoTrial(), str)  # type: ignore[arg-type]
     with pytest.raises(PolyloomError, match="cluster-lost"):
         measure.start("a schedule", 1.0)
+
+
+def test_a_worker_that_comes_back_takes_part() -> None:
+    class Trialless:
+        device = None
+
+    class Away(Gone):
+        """A cluster whose worker cannot be seen for a while, and has the same address afterwards."""
+
+        seen = iter((ADDRESSES, frozenset[str](), ADDRESSES))
+
+        def alive(self) -> frozenset[str]:
+            return next(self.seen, ADDRESSES)
+
+        def submit(self, worker: str, *_: Any) -> str:
+            return f"what {worker} does"
+
+    measure: ClusterMeasure[str] = ClusterMeasure(Away(), Trialless(), str)  # type: ignore[arg-type]
+    measure.start("a schedule", 1.0)
+    assert measure.most == 1

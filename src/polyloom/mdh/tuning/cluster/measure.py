@@ -30,7 +30,8 @@ class ClusterMeasure(Generic[S]):
         self._task = remote.Task(uuid4().hex, trial)
         self._text = text
         self._asked = cluster.alive()
-        self._workers = list(with_device(cluster, trial.device))
+        self._able = set(with_device(cluster, trial.device))
+        self._workers = sorted(self._able)
         self._running: dict[Any, tuple[str, S]] = {}
 
     @property
@@ -96,13 +97,13 @@ class ClusterMeasure(Generic[S]):
         return min(self._workers, key=busy.count)
 
     def _look_again(self) -> None:
-        """Forget the workers that are lost, and take those that have come."""
+        """Leave out the workers that are lost, and take those that have come, or have come back."""
         alive = self._cluster.alive()
-        newcomers = alive - self._asked - {*self._workers}
+        newcomers = alive - self._asked - self._able
         self._asked |= newcomers
-        self._workers = [worker for worker in self._workers if worker in alive]
         if newcomers:
-            self._workers += joined(self._cluster, self._task.trial.device, newcomers)
+            self._able |= {*joined(self._cluster, self._task.trial.device, newcomers)}
+        self._workers = sorted(self._able & alive)
 
     def _first(self, futures: Sequence[Any]) -> Any:
         """Wait until one of these is done, or its worker is lost; return it."""
