@@ -131,3 +131,19 @@ def check(text: str, parameters: dict[str, int]) -> None:
     found = evaluate_host(program, parameters, {n: arrays[n].copy() for n in needed})
     for name in found:
         np.testing.assert_array_equal(found[name], wanted[name])
+
+
+@pytest.mark.parametrize(
+    ("target", "is_constant"),
+    [("s->y[i]", False), ("s->w[i]", True), ("s->x[i]", True), ("by.y[i]", False), ("by.w[i]", True)],
+)
+def test_what_a_constant_structure_points_to_may_be_written(target: str, is_constant: bool) -> None:
+    structure = "struct box { const float *x; float *y; float w[9]; };"
+    head = "void f(int n, const struct box *s, const struct box by)"
+    source = Source("f.c", f"{structure}\n{head} {{ for (int i = 0; i < n; i++) {target} = 1; }}\n")
+    if is_constant:
+        with pytest.raises(PolyloomError, match="c-constant"):
+            read_c(source)
+    else:
+        (scop,) = read_c(source)
+        assert [a.constant for a in scop.arrays] == [False]

@@ -63,11 +63,15 @@ def _path(place: Place, state: State) -> str | None:
 
 
 def _variable(place: Place, path: str, state: State) -> Variable:
-    """Return a variable for what stands at a place: ``p_n`` for ``p->n``, ``g_0`` for ``g[0]``."""
+    """Return a variable for what stands at a place: ``p_n`` for ``p->n``, ``g_0`` for ``g[0]``.
+
+    A pointer in a ``const`` structure is ``const`` itself; what it points to is what its type says.
+    """
     plain = path.replace("[0].", ".").replace("].", ".")
     words = "".join(c if c.isalnum() or c == "_" else " " for c in plain).split()
     unique = state.fresh("_".join(words))
-    return Variable(path, unique, place.type, Origin.ARGUMENT, place.variable.constant, place.variable.span)
+    behind = place.type.constant if isinstance(place.type, Pointer) else place.variable.constant
+    return Variable(path, unique, place.type, Origin.ARGUMENT, behind, place.variable.span)
 
 
 def broken(state: State) -> frozenset[str]:

@@ -38,7 +38,8 @@ def type_of_name(node: c_ast.Node, state: State, extents: Extents | None = None)
         case c_ast.TypeDecl(type=inner):
             return type_of_name(inner, state, extents)
         case c_ast.PtrDecl(type=inner, quals=quals):
-            return Pointer(type_of_name(inner, state, extents), "restrict" in (quals or []))
+            target = type_of_name(inner, state, extents)
+            return Pointer(target, "restrict" in (quals or []), elements_are_const(inner, pointed=True))
         case c_ast.ArrayDecl(type=inner, dim=dim, dim_quals=quals):
             size = extents(dim, state) if dim is not None and extents is not None else None
             return Array(type_of_name(inner, state, extents), size, "restrict" in (quals or []))

@@ -34,10 +34,11 @@ class Extent:
 
 @dataclass(frozen=True)
 class Pointer:
-    """``target *``."""
+    """``target *``; ``constant``: what it points to is ``const``, as it is declared here."""
 
     target: CType
     restrict: bool = False
+    constant: bool = False
 
 
 @dataclass(frozen=True, eq=False)
