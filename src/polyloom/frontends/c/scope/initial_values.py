@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.scope.literals import literal
+from polyloom.frontends.c.scope.literals import is_long_double, literal
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.syntax.regions import Region
 
@@ -48,7 +48,8 @@ def _constant(node: c_ast.Node, state: State) -> float | int | None:
     """Return the value of a number, with sign or cast."""
     match node:
         case c_ast.Constant():
-            return None if node.type == "string" else literal(node, state).value
+            unknown = node.type == "string" or is_long_double(node)
+            return None if unknown else literal(node, state).value
         case c_ast.UnaryOp(op="-", expr=inner):
             value = _constant(inner, state)
             return None if value is None else -value

@@ -57,15 +57,35 @@ def _character(node: c_ast.Constant, state: State) -> int:
 
 def _floating(text: str) -> Constant:
     """Return the value that the literal's type holds: 0.3f beside a double is 0.30000001192092896."""
-    digits = text[:-1] if text[-1] in "fFlL" else text
+    digits = text[:-1] if text[-1] in "fF" else text
     value = float.fromhex(digits) if digits.lower().startswith("0x") else float(digits)
     number = Constant(value, _E.FLOAT64)
     return constant_as(number, _E.FLOAT32) if text[-1] in "fF" else number
 
 
+def is_floating(node: c_ast.Constant) -> bool:
+    """Whether a constant is one of ``float``, ``double`` or ``long double``."""
+    return node.type in ("float", "double", "long double")
+
+
+def is_long_double(node: c_ast.Constant) -> bool:
+    """Whether a constant has more digits than a ``double``: ``0.1L``."""
+    return is_floating(node) and node.value[-1] in "lL"
+
+
 def literal(node: c_ast.Constant, state: State) -> Constant:
-    """Return a constant as an expression. Errors: ``c-literal`` for strings."""
-    if node.type in ("float", "double", "long double"):
+    """Return a constant as an expression.
+
+    Errors: ``c-literal`` for strings, ``c-type`` for ``long double``.
+    """
+    if is_long_double(node):
+        refuse(
+            "c-type",
+            f"`{node.value}` is a `long double`, which is no type that Polyloom computes with",
+            state.span(node),
+            helps=[f"`{node.value[:-1]}` is a `double`"],
+        )
+    if is_floating(node):
         return _floating(node.value)
     try:
         value, element = integer_literal(node, state)
