@@ -236,7 +236,7 @@ class ModelFrontEnd(FrontEnd):
     def tensors(self, given: Given, reading: Reading) -> Loaded:
         """Return a model's program, and the model."""
         model = self.model(given, reading)
-        return Loaded(model.program, (), model, self.reference(model, given, reading.function))
+        return Loaded(model.program, model.remarks, model, self.reference(model, given, reading.function))
 
 
 def _extents(name: str, text: str) -> tuple[int, ...]:

@@ -101,6 +101,77 @@ def test_an_open_size_is_asked_for_by_its_name() -> None:
     assert [v.shape for v in model.results.values()] == [(2, 3)]
 
 
+def test_a_size_outside_of_the_range_of_the_file_is_refused() -> None:
+    with pytest.raises(PolyloomError) as caught:
+        import_torch(DATA / "dynamic.pt2", {"s31": (65,)})
+    (fault,) = caught.value.diagnostics
+    assert fault.code == "model-size" and fault.notes == ("`s31` is 65, and at most 64 by the file",)
+
+
+def test_a_dimension_has_one_size_wherever_it_stands(tmp_path: Path) -> None:
+    def change(model: dict[str, Any]) -> None:
+        for name in ("x", "y"):
+            model["graph_module"]["graph"]["tensor_values"][name]["sizes"][0] = {
+                "as_expr": {"expr_str": "s0"}
+            }
+        model["range_constraints"] = {"s0": {"min_val": 0, "max_val": None}}
+
+    path = tmp_path / "program.pt2"
+    path.write_bytes(changed("arithmetic", change))
+    assert import_torch(path, {"x": (5, 4), "y": (5, 4)})
+    with pytest.raises(PolyloomError) as caught:
+        import_torch(path, {"x": (5, 4), "y": (1, 4)})
+    assert caught.value.diagnostics[0].notes == ("`s0` is 5 in `x`, and 1 in `y`",)
+
+
+def asserting(model: dict[str, Any]) -> None:
+    """Let a program assert that its first input has at least 3 rows."""
+    specs = model["graph_module"]["signature"]["input_specs"]
+    given = next(s["user_input"]["arg"] for s in specs if "user_input" in s)
+    size = {"as_sym_int": {"as_name": "rows"}}
+    rows = {"name": "self", "arg": given}, {"name": "dim", "arg": {"as_int": 0}}
+    enough = {"name": "a", "arg": size}, {"name": "b", "arg": {"as_int": 3}}
+    holds = {"as_sym_bool": {"as_name": "enough"}}
+    said = {"name": "self", "arg": holds}, {"name": "assert_msg", "arg": {"as_string": "three rows"}}
+    least = {"name": "size", "arg": size}, {"name": "min", "arg": {"as_int": 2}}
+    nodes_of(model)[:0] = [
+        {"target": "torch.ops.aten.sym_size.int", "inputs": [*rows], "outputs": [size], "metadata": {}},
+        {"target": "_operator.ge", "inputs": [*enough], "outputs": [holds], "metadata": {}},
+        {
+            "target": "torch.ops.aten.sym_constrain_range.default",
+            "inputs": [*least],
+            "outputs": [],
+            "metadata": {},
+        },
+        {"target": "torch.ops.aten._assert_scalar.default", "inputs": [*said], "outputs": [], "metadata": {}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"), [(3, ()), (2, ("three rows",)), (1, ("a size is in the range 2 to None",))]
+)
+def test_what_is_asserted_of_sizes_is_checked(tmp_path: Path, rows: int, said: tuple[str, ...]) -> None:
+    path = tmp_path / "program.pt2"
+    path.write_bytes(changed("dynamic", asserting))
+    if not said:
+        assert not import_torch(path, {"s31": (rows,)}).remarks
+        return
+    with pytest.raises(PolyloomError) as caught:
+        import_torch(path, {"s31": (rows,)})
+    (fault,) = caught.value.diagnostics
+    assert fault.code == "model-size" and fault.notes == said
+
+
+def test_what_is_asserted_of_data_is_remarked(capsys: pytest.CaptureFixture[str]) -> None:
+    found = [remark.notes for remark in imported("index.core").remarks]
+    assert found == [
+        ("one_hot: Class values must be non-negative.",),
+        ("one_hot: Class values must be smaller than num_classes.",),
+    ]
+    assert run(["show", str(DATA / "index.core.pt2")]) == 0
+    assert "model-unchecked" in capsys.readouterr().err
+
+
 def test_the_command_line_reads_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["show", str(DATA / "mlp.pt2")]) == 0
     assert "0.linear" in capsys.readouterr().out

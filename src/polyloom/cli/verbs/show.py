@@ -55,6 +55,7 @@ def _show_model(source: Path, reading: Reading, form: str | None, *, as_json: bo
 
     with status_line(f"reading {source.name}"):
         model = load_model(source, reading.defines, None, reading.function)
+    print_remarks(model.remarks, quiet=as_json)
     if as_json:
         print_document(model_view.document(model, form))
     elif form is None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.diagnostics import Diagnostic
 from polyloom.frontends.graph import scalar, values
 from polyloom.frontends.graph.draft import Draft, Function, Term, narrowed
 from polyloom.frontends.graph.linear import Formula, Linear, affines, iterators
@@ -66,6 +67,7 @@ class Builder:
     ``layer`` names the statements that are made next, ``result`` their tensors.
 
     ``wide_sums``: sums and products of float16 go on in float32 and are rounded once, as frameworks do.
+    ``remarks``: what of the graph does not come into the program.
     ``changing``: the constants that a call gives another value, so that results are not computed at import.
     """
 
@@ -78,6 +80,7 @@ class Builder:
     constants: dict[str, NDArray] = field(default_factory=dict)
     shared: dict[str, Value] = field(default_factory=dict)
     changing: set[str] = field(default_factory=set)
+    remarks: list[Diagnostic] = field(default_factory=list)
     _users: dict[str, list[int]] = field(default_factory=dict)
     _order: Callable[[int], Sequence[int]] | None = None
     _room: int = MOST_MADE

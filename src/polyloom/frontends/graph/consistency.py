@@ -6,7 +6,7 @@ Each is a fault of the file (``model-broken``), not something that tensor progra
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from polyloom.diagnostics import PolyloomError, error, visible_name
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
@@ -59,6 +59,31 @@ def check_declared(graph: Graph, values: Mapping[str, Value]) -> None:
     faults = [fault for tensor, value in pairs for fault in _false(tensor, value)]
     if faults:
         raise _contradiction(graph.name, list(dict.fromkeys(faults)))
+
+
+def check_ranges(graph: Graph, values: Mapping[str, Value]) -> None:
+    """Raise ``model-size`` where an open dimension has several sizes, or one outside of its range."""
+    found: dict[str, dict[int, str]] = {}
+    for tensor in graph.inputs:
+        for name, size in zip(tensor.shape or (), values[tensor.name].shape, strict=False):
+            if name in graph.ranges:
+                found.setdefault(str(name), {}).setdefault(size, tensor.name)
+    faults = [
+        fault for name, sizes in found.items() for fault in _unfitting(name, sizes, *graph.ranges[name])
+    ]
+    if faults:
+        message = f"`{graph.name}` was made for other sizes"
+        raise PolyloomError(error("model-size", message, notes=list(map(visible_name, faults))))
+
+
+def _unfitting(name: str, sizes: Mapping[int, str], least: int | None, most: int | None) -> Iterator[str]:
+    if len(sizes) > 1:
+        yield f"`{name}` is " + ", and ".join(f"{size} in `{where}`" for size, where in sizes.items())
+    for size in sizes:
+        if least is not None and size < least:
+            yield f"`{name}` is {size}, and at least {least} by the file"
+        if most is not None and size > most:
+            yield f"`{name}` is {size}, and at most {most} by the file"
 
 
 def _false(tensor: GraphTensor, value: Value) -> list[str]:

@@ -96,6 +96,7 @@ class Imported:
     - ``rows``: the table of the import.
     - ``unused``: inputs of the model that nothing depends on.
     - ``narrow``: the formats of its inputs and outputs that the program holds in wider types.
+    - ``remarks``: what of the model is not in the program, though results do not need it.
     - ``sized``: what may be given a size: the model's inputs, and the dimensions that it leaves open.
     """
 
@@ -109,6 +110,7 @@ class Imported:
     unused: frozenset[str]
     sized: tuple[str, ...] = ()
     narrow: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[Diagnostic, ...] = ()
 
     @cached_property
     def ends(self) -> Ends:

@@ -13,7 +13,7 @@ import numpy as np
 
 from polyloom.diagnostics import PolyloomError, Unsupported, error, visible_name
 from polyloom.frontends.graph.builder import LARGEST_TENSOR, MOST_AXES, Builder
-from polyloom.frontends.graph.consistency import check_declared, undefined
+from polyloom.frontends.graph.consistency import check_declared, check_ranges, undefined
 from polyloom.frontends.graph.context import Context, Operation
 from polyloom.frontends.graph.imported import Imported, Row, check_sizes
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node
@@ -56,7 +56,8 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None, helps: Sequence[
     Errors: ``Unsupported`` with ``model-shape`` for inputs whose type or shape is open or is none that
     a program has, and with ``model-inexpressible`` for every node that has no affine form; ``model-outputs``
     where nothing is computed; ``model-broken`` for a tensor that nothing computes, or of which the file
-    declares a type or shape that it has not; ``model-size`` for a size of what is no input or dimension.
+    declares a type or shape that it has not; ``model-size`` for a size of what is no input or
+    dimension, and for sizes that the graph excludes.
     """
     builder = Builder()
     program_name = builder.names.new(graph.name or "model")
@@ -67,6 +68,7 @@ def lower(graph: Graph, find: Find, sizes: Sizes | None = None, helps: Sequence[
         check_sizes(_sized(graph.inputs), sizes or {})
         fault.name, fault.outputs = graph.name or "model", graph.outputs
         raise
+    check_ranges(graph, bound)
     scope: Scope = {**walk.constants(graph), **{t.inner: bound[t.name] for t in graph.inputs}}
     walk.nodes(graph.nodes, scope)
     outputs = walk.outputs(graph.outputs, scope)
@@ -445,6 +447,7 @@ def _finished(
         {**walk.values, **bound, **outputs},
         rows,
         frozenset({*(n for n, v in bound.items() if v.tensor not in program.inputs)}),
+        remarks=tuple(builder.remarks),
     )
 
 

@@ -74,7 +74,8 @@ class Graph:
     ``inputs`` are bound by name and ``outputs`` read by name. ``constants``: the tensors whose elements the
     file holds. ``unreadable``: constants that cannot be used, with the reason; a fault where one is used.
     ``declared``: what the file says of other tensors, which has to be true. ``changing``: the constants that
-    a call gives another value.
+    a call gives another value. ``ranges``: the least and the greatest size of open dimensions, by their
+    names; such a dimension has one size, wherever it stands.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Graph:
     unreadable: Mapping[str, str] = field(default_factory=dict)
     declared: tuple[GraphTensor, ...] = ()
     changing: frozenset[str] = frozenset()
+    ranges: Mapping[str, tuple[int | None, int | None]] = field(default_factory=dict)
 
 
 def element_type(dtype: np.dtype[Any]) -> ElementType | None:

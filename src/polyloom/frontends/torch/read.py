@@ -18,6 +18,7 @@ import numpy.typing as npt
 from polyloom.frontends.graph.model import Graph, GraphTensor, Node, widened, widened_end, widened_name
 from polyloom.frontends.torch import float8
 from polyloom.frontends.torch.archive import BFLOAT16, Archive, broken, element_type, read_archive
+from polyloom.frontends.torch.assertions import asserted, is_stated
 from polyloom.frontends.torch.bfloat16 import rounded
 from polyloom.frontends.torch.call import ARGUMENTS, TYPES_OF_RESULTS, Operand, Unusable
 from polyloom.frontends.torch.in_place import without_in_place
@@ -27,7 +28,6 @@ from polyloom.ir.types import ElementType
 NDArray = npt.NDArray[Any]
 
 IDENTITY = "aten.alias"
-_NOTHING = ("aten._assert", "aten.sym_constrain_range", "aten._assert_scalar", "aten._assert_async")
 _STATE = {"parameter": "parameter_name", "buffer": "buffer_name", "tensor_constant": "tensor_constant_name"}
 
 
@@ -63,7 +63,7 @@ class _Reading:
         signature = self.module["signature"]
         for spec in signature["input_specs"]:
             self._input(*_only(spec))
-        nodes = [self._node(n) for n in self.module["graph"]["nodes"] if not _is_nothing(n)]
+        nodes = [self._node(n) for n in self.module["graph"]["nodes"] if not is_stated(_operation(n))]
         results = self._results(signature["output_specs"])
         nodes, now = without_in_place(nodes)
         nodes = [*nodes, *self._as_changed(results, now)]
@@ -73,7 +73,12 @@ class _Reading:
         nodes = [*rounded(nodes, self._narrow())]
         inputs, outputs = (tuple(map(self._widened, ends)) for ends in (self.inputs, self.outputs))
         changed = frozenset(self.held[name] for name in _changed(signature["output_specs"]))
-        return Graph(name, tuple(nodes), inputs, outputs, self.constants, self.unreadable, changing=changed)
+        ranges = {
+            key: (r["min_val"], r["max_val"])
+            for key, r in self.archive.model.get("range_constraints", {}).items()
+        }
+        rest = self.constants, self.unreadable
+        return Graph(name, tuple(nodes), inputs, outputs, *rest, changing=changed, ranges=ranges)
 
     # -- inputs
 
@@ -136,7 +141,7 @@ class _Reading:
         label = node.get("name") or next((o for o in outputs if o), "")
         module = _module_of(node.get("metadata", {}))
         attributes = {ARGUMENTS: arguments, TYPES_OF_RESULTS: types}
-        operation = node["target"].removeprefix("torch.ops.")
+        operation = asserted(_operation(node))
         named = f"{module}.{label}" if module else label
         return Node(named, operation, tuple(inputs), tuple(outputs), attributes)
 
@@ -242,8 +247,9 @@ class _Reading:
         return [""] * count
 
 
-def _is_nothing(node: Mapping[str, Any]) -> bool:
-    return any(node["target"].removeprefix("torch.ops.").startswith(name) for name in _NOTHING)
+def _operation(node: Mapping[str, Any]) -> str:
+    target: str = node["target"]
+    return target.removeprefix("torch.ops.")
 
 
 def _extent(size: Mapping[str, Any]) -> int | str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polyloom.frontends.graph.context import Operation, Table
 from polyloom.frontends.graph.model import Node
-from polyloom.frontends.torch import bfloat16, float8
+from polyloom.frontends.torch import assertions, bfloat16, float8
 from polyloom.frontends.torch.operations import (
     elementwise,
     indexing,
@@ -19,6 +19,7 @@ from polyloom.frontends.torch.operations import (
 )
 
 OPERATIONS: Table = {
+    **assertions.OPERATIONS,
     **bfloat16.OPERATIONS,
     **float8.OPERATIONS,
     **elementwise.OPERATIONS,
