@@ -343,7 +343,7 @@ def _signature(types: Types, kind: Kind) -> Signature:
             return inputs[name]
         buffer = program.buffer(name)
         type_name = "bool" if name in calls.truths else buffer.type.value
-        if name in calls.weak:
+        if name in calls.weak - calls.truths:
             type_name = buffer.type.dtype.kind.translate({ord("i"): "int", ord("f"): "float"})
         return Argument(name, type_name, tuple(map(integer_text, buffer.shape)))
 

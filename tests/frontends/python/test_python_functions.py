@@ -523,6 +523,50 @@ def test_truth_values_are_not_added() -> None:
         polyloom.jit(both)(np.ones(3), np.zeros(3))
 
 
+def own_truth_values(x, b, o, n):  # type: ignore[no-untyped-def]
+    wide, count = n > 3 and n < 8, False
+    for i in range(n):
+        o[i] = ((i > 1) * 100) * x[i] + (wide * 100) * x[i] + (i > 1) + (i > 2) + bool(x[i]) * 2
+        o[i] += -(i > 2) + ~(i > 3) + (i > 1) ** 2 + (7 >> (i > 2)) + (not x[i]) * 100 * x[0]
+        b[i] = (i > 1) ^ b[i]
+        count = count + (i > 2)
+    return wide, 0 < n < 5, n > 2, count
+
+
+def one_of_two(x, b, o, n):  # type: ignore[no-untyped-def]
+    for i in range(n):
+        o[i] = (x[i] and 100) * x[i] + (x[i] or 7) + (b[i] and i) + (b[i] or i > 3)
+    return n > 2 and n, n and 5, n > 20 or n
+
+
+def beside_a_sign(u, k, o, n):  # type: ignore[no-untyped-def]
+    for i in range(n):
+        o[i] = (u[i] > -1) * 32 + (u[i] > i - 3) * 16 + (u[i] > k[i]) * 8 + (k[i] >= u[i]) * 4
+        o[i] += (i - 5 < u[i]) * 128 + (u[i] == -5) * 256 + (k[i] != u[i]) * 2 + (k[i] == u[i])
+        o[i] += (max(u[i], 5) > min(k[i], 3)) * 64 + (u[i] <= k[i]) * 512 + (i - 3 > u[i]) * 1024
+
+
+@pytest.mark.parametrize("function", [own_truth_values, one_of_two, beside_a_sign])
+def test_truth_values_and_signs_are_pythons(function: Any) -> None:
+    """``(i > 1) * 100`` is an ``int``, which takes the type of what it is multiplied with; ``&`` of truth
+    values, values of ``and``, and comparisons of integers of all signs are Python's.
+    """
+    given = {
+        "x": np.array([1, 100, -128, 127, 0, -7], np.int8),
+        "b": np.array([1, 0, 1, 0, 1, 1], np.bool_),
+        "u": np.array([0, 1, 2, 2**63, 2**53 + 1, 2**64 - 1], np.uint64),
+        "k": np.array([0, -1, 3, 2**63 - 1, 2**53, -5], np.int64),
+        "o": np.zeros(6, np.int64),
+    }
+    names = [name for name in function.__code__.co_varnames if name in given]
+    own, pythons = (copied(tuple(given[name] for name in names)) for _ in range(2))
+    with np.errstate(over="ignore"):
+        wanted = function(*pythons, 6)
+    assert repr(polyloom.jit(function)(*own, 6)) == repr(wanted)
+    for have, want in zip(own, pythons, strict=True):
+        np.testing.assert_array_equal(have, want)
+
+
 def test_lengths_and_asserts_are_looked_at_in_each_call() -> None:
     def sum_of(x, y):  # type: ignore[no-untyped-def]
         assert len(x) % 2 == 0

@@ -65,6 +65,9 @@ def combined(operator: ast.operator, a: Affine, b: Affine) -> Affine | None:
         case ast.Mult():
             factor, other = (a, b) if a.number is not None else (b, a)
             return None if factor.number is None else _product(factor.number, other)
+        case ast.Pow() if a.number is not None and b.number is not None and 0 <= b.number < 64:
+            power = int(a.number**b.number)
+            return number(power) if abs(power) < 2**63 else None
         case ast.FloorDiv() | ast.Mod() if b.number is not None and b.number > 0:
             return _divided(operator, a, b.number)
         case _:

@@ -40,7 +40,7 @@ def called(function: int, arguments: Sequence[Typed]) -> Typed | None:
         case [a] if function in _WHOLE:
             return Typed(as_kind(Typed(_rounded(_WHOLE[function], a), a.kind), Weak.INT), Weak.INT)
         case [a] if function in _ABSOLUTE:
-            return None if a.kind is ElementType.BOOL else Typed(Unary(UnaryOp.ABS, a.value), a.kind)
+            return None if a.held is ElementType.BOOL else Typed(Unary(UnaryOp.ABS, a.value), a.kind)
         case [a, b] if function in _OF_TWO:
             return _by_numpy(*_OF_TWO[function], a, b)
         case [a, _, *_] if function in _CHOICES:
@@ -85,7 +85,7 @@ def _clipped(a: Typed, low: Typed, high: Typed) -> Typed | None:
 
 def _sign(a: Typed) -> Typed | None:
     """Return -1, 0 or 1; of a NaN itself."""
-    if a.kind is ElementType.BOOL:
+    if a.held is ElementType.BOOL:
         return None
     value, zero = a.value, Constant(0, a.held)
     signs = (Compare(CompareOp.EQ, value, zero), 0), (Compare(CompareOp.LT, value, zero), -1)
@@ -96,20 +96,21 @@ def _sign(a: Typed) -> Typed | None:
     return Typed(found, a.held)
 
 
-def _is_nan(a: Typed) -> Typed:
-    return Typed(Compare(CompareOp.NE, a.value, a.value), ElementType.BOOL)
+def _is_nan(kind: Kind) -> Callable[[Typed], Typed]:
+    """Return a function that gives a truth value of NumPy, or of Python."""
+    return lambda a: Typed(Compare(CompareOp.NE, a.value, a.value), kind)
 
 
-def _beside_infinity(op: CompareOp) -> Callable[[Typed], Typed]:
+def _beside_infinity(op: CompareOp, kind: Kind) -> Callable[[Typed], Typed]:
     def found(a: Typed) -> Typed:
         real = a.value if a.held.is_float else as_kind(a, ElementType.FLOAT64)
-        return Typed(Compare(op, Unary(UnaryOp.ABS, real), Constant(math.inf, real.type)), ElementType.BOOL)
+        return Typed(Compare(op, Unary(UnaryOp.ABS, real), Constant(math.inf, real.type)), kind)
 
     return found
 
 
 def _nearest(a: Typed) -> Typed | None:
-    return None if a.kind is ElementType.BOOL else Typed(_rounded(UnaryOp.ROUND, a), a.held)
+    return None if a.held is ElementType.BOOL else Typed(_rounded(UnaryOp.ROUND, a), a.held)
 
 
 def _scaled(factor: float) -> Callable[[Typed], Typed | None]:
@@ -120,10 +121,15 @@ def _by_operator(op: ast.operator) -> Callable[[Typed, Typed], Typed | None]:
     """Return a function of NumPy that is an operator: of Python's numbers too it gives one of NumPy."""
 
     def found(a: Typed, b: Typed) -> Typed | None:
-        result = operated(op, a, b)
+        result = operated(op, *(_of_numpy(x) for x in (a, b)))
         return None if result is None else Typed(result.value, result.held)
 
     return found
+
+
+def _of_numpy(a: Typed) -> Typed:
+    """Return what NumPy's functions make of one of Python's truth values: one of their own."""
+    return Typed(a.value, ElementType.BOOL) if a.kind is Weak.BOOL else a
 
 
 def _of_truths(combine: Callable[[Expression, Expression], Expression]) -> Callable[[Typed, Typed], Typed]:
@@ -137,10 +143,12 @@ def _ordered(op: CompareOp) -> Callable[[Typed, Typed], Typed]:
 _COMPOSED: dict[tuple[int, int], Callable[..., Typed | None]] = {
     (id(np.clip), 3): _clipped,
     (id(np.sign), 1): _sign,
-    (id(np.isnan), 1): _is_nan,
-    (id(math.isnan), 1): _is_nan,
-    **{(id(f), 1): _beside_infinity(CompareOp.EQ) for f in (np.isinf, math.isinf)},
-    **{(id(f), 1): _beside_infinity(CompareOp.LT) for f in (np.isfinite, math.isfinite)},
+    (id(np.isnan), 1): _is_nan(ElementType.BOOL),
+    (id(np.isinf), 1): _beside_infinity(CompareOp.EQ, ElementType.BOOL),
+    (id(np.isfinite), 1): _beside_infinity(CompareOp.LT, ElementType.BOOL),
+    (id(math.isnan), 1): _is_nan(Weak.BOOL),
+    (id(math.isinf), 1): _beside_infinity(CompareOp.EQ, Weak.BOOL),
+    (id(math.isfinite), 1): _beside_infinity(CompareOp.LT, Weak.BOOL),
     (id(np.round), 1): _nearest,
     **{(id(f), 1): _scaled(math.pi / 180) for f in (math.radians, np.radians, np.deg2rad)},
     **{(id(f), 1): _scaled(180 / math.pi) for f in (math.degrees, np.degrees, np.rad2deg)},
@@ -166,7 +174,7 @@ _COMPOSED: dict[tuple[int, int], Callable[..., Typed | None]] = {
 }
 """By their identity and the number of their arguments."""
 
-_CASTS: dict[int, Kind] = {id(int): Weak.INT, id(float): Weak.FLOAT, id(bool): ElementType.BOOL}
+_CASTS: dict[int, Kind] = {id(int): Weak.INT, id(float): Weak.FLOAT, id(bool): Weak.BOOL}
 _ABSOLUTE = {id(builtins.abs), id(np.abs)}
 _CHOICES = {id(builtins.max): CompareOp.GT, id(builtins.min): CompareOp.LT}
 _WHOLE = {

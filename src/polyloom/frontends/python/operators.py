@@ -19,14 +19,17 @@ from polyloom.frontends.python.values import (
     Typed,
     Weak,
     as_kind,
+    as_number,
+    held,
     joined,
 )
-from polyloom.ir.expressions import Binary, Compare, CompareOp, Constant, Expression, Select, Unary
+from polyloom.ir.expressions import Binary, Compare, CompareOp, Constant, Convert, Expression, Select, Unary
 from polyloom.ir.scalar_functions.table import BinaryOp, UnaryOp
 from polyloom.ir.types import ElementType
 
 _Compute = Callable[[Expression, Expression], Expression | None]
 
+_NUMBERS = (Weak.INT, Weak.FLOAT)
 _LARGEST_PRODUCT = 8
 """Whole exponents up to this one are products."""
 
@@ -34,8 +37,7 @@ _LARGEST_PRODUCT = 8
 def types_of(function: np.ufunc, operands: Sequence[Typed]) -> tuple[ElementType, ElementType] | None:
     """Return the type that operands are computed in, and that of the result; None where NumPy has none."""
     given = [
-        {Weak.INT: int, Weak.FLOAT: float}[o.kind] if isinstance(o.kind, Weak) else o.kind.dtype
-        for o in operands
+        {Weak.INT: int, Weak.FLOAT: float}[o.kind] if o.kind in _NUMBERS else o.held.dtype for o in operands
     ]
     if all(isinstance(o.kind, Weak) for o in operands):
         given = [o.held.dtype for o in operands]
@@ -60,6 +62,9 @@ def operated(op: ast.operator, a: Typed, b: Typed) -> Typed | None:
     if type(op) not in _OPERATORS:
         return None
     function, compute = _OPERATORS[type(op)]
+    if isinstance(a.kind, Weak) and isinstance(b.kind, Weak):
+        are_bits = isinstance(op, ast.BitAnd | ast.BitOr | ast.BitXor) and a.kind is b.kind
+        a, b = (a, b) if are_bits else (as_number(a), as_number(b))
     if isinstance(op, ast.Pow) and (power := _whole_power(a, b)) is not None:
         return power
     if isinstance(a.kind, Weak) and isinstance(b.kind, Weak):
@@ -196,6 +201,7 @@ _OPERATORS = {
 
 def signed(op: ast.unaryop, a: Typed) -> Typed | None:
     """Return ``-a``, ``+a`` or ``~a``; None where that has no value here."""
+    a = as_number(a)
     is_truth = a.kind is ElementType.BOOL
     match op:
         case ast.USub() if not is_truth:
@@ -210,13 +216,41 @@ def signed(op: ast.unaryop, a: Typed) -> Typed | None:
 
 def compared(op: CompareOp, a: Typed, b: Typed) -> Expression:
     """Return a truth value. A number of Python that an integer's type does not hold is compared as it is."""
+    if a.kind is ElementType.UINT64 and _may_be_negative(b):
+        return _beside_signed(op, a.value, as_kind(b, held(b.kind)))
+    if b.kind is ElementType.UINT64 and _may_be_negative(a):
+        return _beside_signed(_TURNED.get(op, op), b.value, as_kind(a, held(a.kind)))
     kind = joined(a.kind, b.kind)
     for side in (a, b):
         if side.kind is Weak.INT and isinstance(kind, ElementType) and not _holds(kind, side.value):
             kind = ElementType.INT64
-    if kind is ElementType.BOOL:
+    if held(kind) is ElementType.BOOL:
         kind = ElementType.UINT8
     return Compare(op, as_kind(a, kind), as_kind(b, kind))
+
+
+_TURNED = {
+    CompareOp.LT: CompareOp.GT,
+    CompareOp.LE: CompareOp.GE,
+    CompareOp.GT: CompareOp.LT,
+    CompareOp.GE: CompareOp.LE,
+}
+"""What ``a op b`` is as a comparison of b with a."""
+
+
+def _may_be_negative(a: Typed) -> bool:
+    """Return whether a value is an integer that may be less than 0."""
+    if a.held.is_float or a.held is ElementType.BOOL or not _is_signed(a.value):
+        return False
+    return not isinstance(a.value, Constant) or a.value.value < 0
+
+
+def _beside_signed(op: CompareOp, a: Expression, b: Expression) -> Expression:
+    """Compare the widest integer without a sign with one that has one, both as they are."""
+    below = Compare(CompareOp.LT, b, Constant(0, b.type))
+    same = Compare(op, a, Convert(a.type, b))
+    is_above = op in (CompareOp.GT, CompareOp.GE, CompareOp.NE)
+    return either(below, same) if is_above else both(negated(below), same)
 
 
 def _holds(kind: ElementType, value: Expression) -> bool:
@@ -230,6 +264,6 @@ def chosen(test: Expression, a: Typed, b: Typed) -> Typed:
     """Return ``a`` where a condition holds, else ``b``."""
     kind = joined(a.kind, b.kind)
     then, otherwise = as_kind(a, kind), as_kind(b, kind)
-    if kind is ElementType.BOOL:
+    if held(kind) is ElementType.BOOL:
         return Typed(either(both(test, then), both(negated(test), otherwise)), kind)
     return Typed(Select(test, then, otherwise), kind)

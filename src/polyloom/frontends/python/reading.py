@@ -91,7 +91,8 @@ class Reader(Scope):
         self.reads += [access] * (position == len(self.reads))
         read = Read(position, array.held)
         if array.type is ElementType.BOOL:
-            return Typed(Compare(CompareOp.NE, read, Constant(0, array.held)), array.type)
+            kind = array.type if array.extents else self.kinds.get(name, array.type)
+            return Typed(Compare(CompareOp.NE, read, Constant(0, array.held)), kind)
         return Typed(read, array.type if array.extents else self.kinds.get(name, array.type))
 
     def access(
@@ -123,7 +124,7 @@ class Reader(Scope):
             case ast.Constant(value=bool(value)):
                 bit = Constant(int(value), ElementType.UINT8)
                 nought = Constant(0, ElementType.UINT8)
-                return Typed(Compare(CompareOp.NE, bit, nought), ElementType.BOOL)
+                return Typed(Compare(CompareOp.NE, bit, nought), Weak.BOOL)
             case ast.Constant(value=float(value)):
                 return Typed(Constant(value, ElementType.FLOAT64), Weak.FLOAT)
             case ast.Name(id=name) if name in self.arrays and not self.arrays[name].extents:
@@ -151,8 +152,12 @@ class Reader(Scope):
                 return self._call(node, arguments)
             case ast.IfExp(test=test, body=then, orelse=otherwise):
                 return self._choice(test, then, otherwise)
-            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-                return Typed(self.truth(node), ElementType.BOOL)
+            case ast.UnaryOp(op=ast.Not()):
+                return Typed(self.truth(node), Weak.BOOL)
+            case ast.Compare() if all(type(op) in COMPARISONS for op in node.ops):
+                return self._compared(node)
+            case ast.BoolOp(op=op, values=parts):
+                return self._one_of(op, parts)
             case _:
                 pass
         what = ast.unparse(node)
@@ -195,7 +200,7 @@ class Reader(Scope):
         outer, self.indexing = self.indexing, True
         found = self.value(datum.node)
         self.indexing = outer
-        if found.held.is_float or found.kind is ElementType.BOOL:
+        if found.held.is_float or found.held is ElementType.BOOL:
             help_ = "write `int(...)` around it"
             message = f"`{ast.unparse(datum.node)}` is no integer"
             self.text.refuse("python-nonaffine", message, datum.node, "", help_)
@@ -444,8 +449,22 @@ class Reader(Scope):
         yield
         self.within, self.symbols, self.bound, self.guards = outer
 
+    def _one_of(self, op: ast.boolop, parts: Sequence[ast.expr]) -> Typed:
+        """Return ``a and b``, which is b where a is true, else a: b is read only where a is true."""
+        is_and = isinstance(op, ast.And)
+        found = self.value(parts[0])
+        if len(parts) == 1:
+            return found
+        truth = values.truth(found)
+        with self._where(self.implied(parts[0], truth=is_and), truth if is_and else operators.negated(truth)):
+            rest = self._one_of(op, parts[1:])
+        if found.held is rest.held is ElementType.BOOL:
+            operator = BinaryOp.AND if is_and else BinaryOp.OR
+            return Typed(Binary(operator, truth, rest.value), values.joined(found.kind, rest.kind))
+        return operators.chosen(truth, *((rest, found) if is_and else (found, rest)))
+
     def _one_after_the_other(self, op: ast.boolop, parts: Sequence[ast.expr]) -> Expression:
-        """Return ``a and b``: b is read only where a holds."""
+        """Return whether ``a and b`` is true: b is read only where a is."""
         is_and = isinstance(op, ast.And)
         found = self.truth(parts[0])
         if len(parts) == 1:
@@ -454,6 +473,14 @@ class Reader(Scope):
             rest = self._one_after_the_other(op, parts[1:])
         return Binary(BinaryOp.AND if is_and else BinaryOp.OR, found, rest)
 
+    def _compared(self, node: ast.Compare) -> Typed:
+        """Return ``a < b < c``: a truth value of Python's where all of these are its own numbers."""
+        sides = [self.value(side) for side in (node.left, *node.comparators)]
+        pairs = zip(sides[:-1], node.ops, sides[1:], strict=True)
+        found = [operators.compared(COMPARISONS[type(op)][1], a, b) for a, op, b in pairs]
+        is_own = all(isinstance(side.kind, Weak) for side in sides)
+        return Typed(reduce(operators.both, found), Weak.BOOL if is_own else ElementType.BOOL)
+
     def truth(self, node: ast.expr) -> Expression:
         """Return whether an expression is true."""
         match node:
@@ -461,16 +488,6 @@ class Reader(Scope):
                 return self._one_after_the_other(op, parts)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return Unary(UnaryOp.NOT, self.truth(operand))
-            case ast.Compare(left=left, ops=ops, comparators=others) if all(
-                type(o) in COMPARISONS for o in ops
-            ):
-                sides = [self.value(side) for side in (left, *others)]
-                pairs = zip(sides[:-1], ops, sides[1:], strict=True)
-                found = [operators.compared(COMPARISONS[type(op)][1], a, b) for a, op, b in pairs]
-                result = found[0]
-                for other in found[1:]:
-                    result = Binary(BinaryOp.AND, result, other)
-                return result
             case _:
                 return values.truth(self.value(node))
 

@@ -20,15 +20,19 @@ from polyloom.ir.types import ElementType
 
 
 class Weak(Enum):
-    """Python's own numbers: beside a scalar of NumPy they take its type, if it can hold their kind."""
+    """Python's own numbers: beside a scalar of NumPy they take its type, if it can hold their kind.
 
+    ``BOOL``: its truth values, which are numbers among themselves: ``(i > 1) + (i > 2)`` is an ``int``.
+    """
+
+    BOOL = "bool"
     INT = "int"
     FLOAT = "float"
 
 
 Kind = ElementType | Weak
 
-_HELD = {Weak.INT: ElementType.INT64, Weak.FLOAT: ElementType.FLOAT64}
+_HELD = {Weak.BOOL: ElementType.BOOL, Weak.INT: ElementType.INT64, Weak.FLOAT: ElementType.FLOAT64}
 
 
 def held(kind: Kind) -> ElementType:
@@ -52,13 +56,13 @@ class Typed:
 def joined(a: Kind, b: Kind) -> Kind:
     """Return the kind of a result of both, as NumPy 2 promotes."""
     if isinstance(a, Weak) and isinstance(b, Weak):
-        return Weak.FLOAT if Weak.FLOAT in (a, b) else Weak.INT
+        return next(kind for kind in (Weak.FLOAT, Weak.INT, Weak.BOOL) if kind in (a, b))
     if isinstance(a, Weak) or isinstance(b, Weak):
         weak, other = (a, b) if isinstance(a, Weak) else (b, a)
         assert isinstance(other, ElementType)
         if weak is Weak.FLOAT and not other.is_float:
             return ElementType.FLOAT64
-        return ElementType.INT64 if other is ElementType.BOOL else other
+        return ElementType.INT64 if other is ElementType.BOOL and weak is Weak.INT else other
     return ElementType(np.result_type(a.dtype, b.dtype).name)
 
 
@@ -66,6 +70,11 @@ REDUCTIONS = frozenset(
     ("sum", "prod", "mean", "var", "std", "max", "amax", "min", "amin", "any", "all", "argmax", "argmin")
 )
 """Functions of whole arrays, by their names in NumPy."""
+
+
+def as_number(a: Typed) -> Typed:
+    """Return a value; one of Python's truth values as the ``int`` that it is in sums."""
+    return Typed(as_kind(a, Weak.INT), Weak.INT) if a.kind is Weak.BOOL else a
 
 
 class OutOfRange(Exception):
@@ -92,7 +101,7 @@ def as_kind(a: Typed, kind: Kind) -> Expression:
 
 def truth(a: Typed) -> Expression:
     """Return whether a value is not 0."""
-    if a.kind is ElementType.BOOL:
+    if a.held is ElementType.BOOL:
         return a.value
     return Compare(CompareOp.NE, a.value, Constant(0, a.held))
 
