@@ -17,7 +17,7 @@ from polyloom.polyhedra.loops.generate import Name, Number, Operation
 from polyloom.wafer.placement.cost.code import evenly, stride_limit
 from polyloom.wafer.placement.cost.integer_values import trips, value_of
 from polyloom.wafer.placement.cost.model import TooSlow, Watch, estimate, estimated_cycles
-from polyloom.wafer.program.wafer_program import RoleProgram, compile_program
+from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram, compile_program
 from polyloom.wafer.simd.decision import SimdMode
 
 
@@ -75,7 +75,27 @@ def test_reductions_of_every_shape(shape: str) -> None:
 def test_what_roles_take_at_least_is_close_to_the_estimate_and_never_above(name: str, share: float) -> None:
     layer = next(x for x in layers() if x.name == name)
     program = layer.program()
-    found = compile_wafer(program, layer.mapping(program)).program
+    _check_watch(compile_wafer(program, layer.mapping(program)).program, share)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.95])
+def test_what_moves_wait_for_is_part_of_what_a_layer_takes_at_least(share: float) -> None:
+    """Four moves of a stencil take 132 of 1,025 cycles, however little its PEs do beside them."""
+    layer = next(x for x in layers() if x.name == "stencil7 N=5 Z=5")
+    program = layer.program()
+    _check_watch(compile_wafer(program, layer.mapping(program)).program, share)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.9])
+def test_what_pes_take_before_they_pass_it_on_is_part_of_what_a_layer_takes_at_least(share: float) -> None:
+    program = read_program(BROADCAST)
+    text = "size: { PE[8, 1] }\ncompute_map: { first[i] -> PE[i//8, 0]; second[k, i] -> PE[k, 0] }\n"
+    text += "oport_map: { y[k = 0:7] -> [PE[k, 1] -> index[0]] }\n"
+    _check_watch(compile_wafer(program, read_mapping(text, program)).program, share)
+
+
+def _check_watch(found: WaferProgram, share: float) -> None:
+    """Look at the roles of a layer with a share of its estimated cycles as the limit: it is too slow, or not."""
     watch = Watch(found.analysis, found.machine, share * estimated_cycles(found))
     with nullcontext() if share == 1 else pytest.raises(TooSlow) as slow:
         compile_program(found.analysis, found.machine, files=False, seen=watch.see)

@@ -93,9 +93,9 @@ class TooSlow(Exception):  # never leaves the cost model's callers
 class Watch:
     """What the roles of a layer take at least, as their programs are made: no more than ``limit`` lets go on.
 
-    ``alone``, ``together``: the most of a role so far, as in ``_Priced``; ``cycles``: what the layer takes at
-    least. Whether elements travel in pairs is known when all roles are: here they do wherever that saves
-    cycles.
+    ``alone``, ``together``: the most of a role so far, as in ``_Priced``; ``passing``: what moves wait for on
+    these roles (``passing``); ``cycles``: what the layer takes at least. Whether elements travel in pairs is
+    known when all roles are: here they do wherever that saves cycles.
     """
 
     analysis: LayerAnalysis
@@ -104,6 +104,7 @@ class Watch:
     alone: float = 0.0
     together: float = 0.0
     cycles: float = 0.0
+    passing: dict[Move, float] = field(default_factory=dict)
 
     def see(self, role: RoleProgram) -> None:
         """Look at the next role. Raises TooSlow where the layer takes more cycles than the limit.
@@ -111,16 +112,25 @@ class Watch:
         Errors: ``wafer-queues`` where the machine has fewer queues than the role takes.
         """
         check_queues(self.analysis.mapping, self.machine, role)
-        found = _role(self.analysis, self.machine, role, pairs=self.machine.wavelet_elements > 1)
+        pairs = self.machine.wavelet_elements > 1
+        found = _role(self.analysis, self.machine, role, pairs=pairs)
         self.alone = max(self.alone, found.setup + found.own)
         self.together = max(self.together, found.together)
-        self.cycles = self.alone + self.together + self._waiting
+        for move in self._moves:
+            passing = passing_cycles(self.machine, move, [role], pairs=pairs)
+            self.passing[move] = self.passing.get(move, 0.0) + passing
+        moving = sum(_move_latency(self.analysis, self.machine, m, self.passing[m]) for m in self._moves)
+        self.cycles = self.alone + self.together + self._waiting + moving
         if self.cycles > self.limit:
             raise TooSlow(self.cycles)
 
     @cached_property
     def _waiting(self) -> float:
         return sum(_least_waiting(self.analysis, self.machine))
+
+    @cached_property
+    def _moves(self) -> tuple[Move, ...]:
+        return tuple(move for result in self.analysis.graph.results for move in result.moves)
 
 
 # One role.
@@ -219,18 +229,18 @@ def _first_port(ports: isl.Map) -> isl.Map:
 
 
 def _waiting(program: WaferProgram) -> Iterator[float]:
-    grid = program.analysis.border.given.grid
     yield from _least_waiting(program.analysis, program.machine)
     for result in program.analysis.graph.results:
         for chain in result.chains:
             if chain.turns is not None:
                 yield turns_cycles(program, chain)
         for move in result.moves:
-            yield _move_latency(program, move, (grid.width if move.high.step[0] else grid.height) - 1)
+            passing = passing_cycles(program.machine, move, program.roles)
+            yield _move_latency(program.analysis, program.machine, move, passing)
 
 
 def _least_waiting(analysis: LayerAnalysis, machine: Machine) -> Iterator[float]:
-    """Yield what of ``_waiting`` is known before there are programs of roles."""
+    """Yield what of ``_waiting`` is known before there are programs of roles, but moves."""
     staged = {(r.tensor, r.side): r for r in analysis.reductions if len(r.chosen.groups) > 1}
     for reduction in staged.values():
         yield _levels_latency(reduction.chosen.groups, machine)
@@ -240,10 +250,11 @@ def _least_waiting(analysis: LayerAnalysis, machine: Machine) -> Iterator[float]
                 yield _chain_latency(chain, machine)
 
 
-def _move_latency(program: WaferProgram, move: Move, stages: int) -> float:
-    """Return the latency of a move along a line of so many stages."""
-    machine, passing = program.machine, passing_cycles(program, move)
+def _move_latency(analysis: LayerAnalysis, machine: Machine, move: Move, passing: float) -> float:
+    """Return the latency of a move along a line, on which PEs wait so long for what others pass on."""
+    grid = analysis.border.given.grid
     if move.phases == 1:
+        stages = (grid.width if move.high.step[0] else grid.height) - 1
         return max(stages * stage_cycles(machine) + machine.simd_launch, passing)
     return phases_latency(move.phases, machine) + (move.phases + 1) / 4 * passing
 

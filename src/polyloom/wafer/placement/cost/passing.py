@@ -13,14 +13,15 @@ Nothing is enumerated: of each role on the line three PEs are looked at. Not in 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import islpy as isl
 
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.wafer.dataflow.transfers import MEMORY, Move
+from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.mapping.grid import Side
 from polyloom.wafer.pe_program.tree import (
     Code,
@@ -40,23 +41,27 @@ from polyloom.wafer.placement.cost.code import Pricer
 from polyloom.wafer.placement.cost.integer_values import value_of
 from polyloom.wafer.placement.cost.latency import stage_cycles
 from polyloom.wafer.placement.cost.role import pricer_at
-from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram
+from polyloom.wafer.program.wafer_program import RoleProgram
 
 
-def passing_cycles(program: WaferProgram, move: Move) -> float:
-    """Return how long the last PE of a line waits for what the others take before they pass it on.
+def passing_cycles(
+    machine: Machine, move: Move, roles: Iterable[RoleProgram], *, pairs: bool = False
+) -> float:
+    """Return how long the last PE of a line waits for what those of some roles take before they pass it on.
 
-    Of a move in phases, for those that a PE passes on in.
+    Of a move in phases, for those that a PE passes on in. ``pairs``: as of ``Pricer``.
     """
-    return sum(_on_role(program, move, role, pes) for role, pes in _line(program, move))
+    return sum(_on_role(machine, move, role, pes, pairs) for role, pes in _line(move, roles))
 
 
-def _line(program: WaferProgram, move: Move) -> Iterator[tuple[RoleProgram, tuple[int, int, int]]]:
+def _line(
+    move: Move, roles: Iterable[RoleProgram]
+) -> Iterator[tuple[RoleProgram, tuple[int, int, int]]]:
     """Yield the roles on the line of the first source: first and last PE along it, and where it is."""
     along, across = (0, 1) if move.high is Side.EAST else (1, 0)
     first = move.sources.domain().lexmin().sample_point()
     where = int(first.get_coordinate_val(isl.dim_type.set, across).to_python())
-    for role in program.roles:
+    for role in roles:
         if any(task.name == task_name(move) for task in role.code.local_tasks):
             pes = role.role.pes.fix_val(isl.dim_type.set, across, isl.Val(where))
             if not pes.is_empty():
@@ -69,7 +74,9 @@ def task_name(move: Move) -> str:
     return f"move_{move.name}"
 
 
-def _on_role(program: WaferProgram, move: Move, role: RoleProgram, line: tuple[int, int, int]) -> float:
+def _on_role(
+    machine: Machine, move: Move, role: RoleProgram, line: tuple[int, int, int], pairs: bool
+) -> float:
     """Add up the PEs of a role: by Simpson's rule, exact where counts grow evenly along the line."""
     low, high, where = line
     task = next(task for task in role.code.local_tasks if task.name == task_name(move))
@@ -77,7 +84,7 @@ def _on_role(program: WaferProgram, move: Move, role: RoleProgram, line: tuple[i
 
     def at(position: int) -> float:
         point = (position, where) if move.high is Side.EAST else (where, position)
-        pricer = pricer_at(program.machine, role, point)
+        pricer = replace(pricer_at(machine, role, point), pairs=pairs)
         pricer.code(role.code.main)
         return _Walk(pricer, two_way).code(task.body).cycles
 
