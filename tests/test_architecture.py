@@ -75,7 +75,7 @@ FLOORS = {
         ("host", "placement"),
         ("program",),
         ("codegen",),
-        ("roles",),
+        ("decisions", "roles"),
         ("analysis", "array_layout"),
         ("collectives", "routing", "simd"),
         ("border", "drivers", "pe_program"),

@@ -10,15 +10,16 @@ from weakref import WeakKeyDictionary
 
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir.program import Program
-from polyloom.polyhedra.effort import TooHardError, keeping_answers, naming, refusing
+from polyloom.polyhedra.effort import TooHardError, keeping_answers, naming
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout.fabric_use import fabric_uses
 from polyloom.wafer.array_layout.order import lay_out, layout_remarks
 from polyloom.wafer.border.peeling import peel_border
 from polyloom.wafer.codegen.turns import with_turns
 from polyloom.wafer.collectives import ReductionShape, plan_reductions
-from polyloom.wafer.dataflow.local_arrays import LocalArray, allocate
-from polyloom.wafer.dataflow.tasks import ComputeTask, TaskGraph, build_tasks
+from polyloom.wafer.dataflow.local_arrays import allocate
+from polyloom.wafer.dataflow.tasks import build_tasks
+from polyloom.wafer.decisions import decision, first_decision
 from polyloom.wafer.drivers import choose_drivers
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.options import Extension
@@ -36,7 +37,7 @@ from polyloom.wafer.placement.candidates import (
 from polyloom.wafer.placement.choose import Choice, complete
 from polyloom.wafer.placement.cost.model import TooSlow, Watch, estimated_cycles
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
-from polyloom.wafer.simd.decide import in_better_order, undecided, vectorise
+from polyloom.wafer.simd.decide import in_better_order
 from polyloom.wafer.simd.decision import (
     SimdAnalysis,
     SimdMode,
@@ -46,7 +47,6 @@ from polyloom.wafer.simd.decision import (
     missed_remark,
 )
 from polyloom.wafer.simd.paper_strategies import enlarge
-from polyloom.wafer.simd.whole_stream import whole_stream
 from polyloom.workers.crew import ALONE, Crew
 
 CHECK_SECONDS = 60.0
@@ -92,10 +92,10 @@ def _analysed(
     with naming("the order of the reductions"):
         graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
     arrays = allocate(graph)
-    found = tuple(_undecided(task, arrays, options, graph) for task in graph.compute)
+    found = tuple(first_decision(task, arrays, options, graph) for task in graph.compute)
 
     def decided(transposable: bool) -> tuple[SimdAnalysis, ...]:
-        return tuple(_vectorised(each, arrays, options, transposable) for each in found)
+        return tuple(decision(each, arrays, options, transposable=transposable) for each in found)
 
     def analysis(simd: tuple[SimdAnalysis, ...]) -> LayerAnalysis:
         with naming("how arrays lie in the PEs' memory"):
@@ -175,25 +175,6 @@ def _compiled_cycles(analysis: LayerAnalysis, limit: float) -> Price:
         return Price(found.cycles, at_least=True)
     except TooHardError as fault:
         raise GivenUp(str(fault), watch.cycles) from fault
-
-
-def _undecided(
-    task: ComputeTask, arrays: abc.Mapping[str, LocalArray], options: SimdOptions, graph: TaskGraph
-) -> SimdAnalysis:
-    with refusing(f"the SIMD instructions of `{task.statement.name}`", _STATEMENT, task.statement.span):
-        return undecided(task, arrays, options, whole_stream(task, graph))
-
-
-def _vectorised(
-    found: SimdAnalysis, arrays: abc.Mapping[str, LocalArray], options: SimdOptions, transposable: bool
-) -> SimdAnalysis:
-    statement = found.task.statement
-    with refusing(f"the SIMD instructions of `{statement.name}`", _STATEMENT, statement.span):
-        return vectorise(found, arrays, options, transposable=transposable)
-
-
-_STATEMENT = 100_000_000
-"""What isl may spend on the SIMD instructions of one statement; most take a thousandth."""
 
 
 def complete_mapping(

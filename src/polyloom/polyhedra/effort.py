@@ -226,6 +226,11 @@ def keeping_answers() -> Iterator[None]:
         _Answers.kept = before
 
 
+def keeps_answers() -> bool:
+    """Tell whether functions that are ``remembered`` ask isl once only."""
+    return _Answers.kept and bool(_Limits.stack)
+
+
 def remembered(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Keep a function's answers inside ``keeping_answers``.
 
@@ -234,7 +239,7 @@ def remembered(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
     @wraps(function)
     def asked(*arguments: _P.args, **named: _P.kwargs) -> _T:
-        if not (_Answers.kept and _Limits.stack):
+        if not keeps_answers():
             return function(*arguments, **named)
         question = (function, _key(arguments), _key(named))
         known = _Answers.known.get(question)

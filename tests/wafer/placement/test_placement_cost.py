@@ -95,7 +95,7 @@ def test_what_pes_take_before_they_pass_it_on_is_part_of_what_a_layer_takes_at_l
 
 
 def _check_watch(found: WaferProgram, share: float) -> None:
-    """Look at the roles of a layer with a share of its estimated cycles as the limit: it is too slow, or not."""
+    """Look at a layer's roles with a share of its estimated cycles as the limit: it is too slow below 1."""
     watch = Watch(found.analysis, found.machine, share * estimated_cycles(found))
     with nullcontext() if share == 1 else pytest.raises(TooSlow) as slow:
         compile_program(found.analysis, found.machine, files=False, seen=watch.see)

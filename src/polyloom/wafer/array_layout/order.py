@@ -11,9 +11,10 @@ wafer-target.md, 1.1; of the reversed filter: 2.3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, prod
+from weakref import WeakKeyDictionary
 
 from polyloom.diagnostics import Diagnostic, remark
 from polyloom.ir.expressions import Read
@@ -138,19 +139,26 @@ def _transposed(
     return None if all(result[name].order == arrays[name].order for name in arrays) else result
 
 
+StepCosts = dict[tuple[int, tuple[tuple[int, ...], ...]], float]
+
+_COSTS: WeakKeyDictionary[SimdAnalysis, dict[SimdOptions, StepCosts]] = WeakKeyDictionary()
+"""What instructions of tasks that are still in use cost."""
+
+
 @dataclass(frozen=True, eq=False)
 class Use:
     """The instructions of a task; ``runs``: how often they run, up to a factor that all tasks share.
 
     ``known``: what an instruction costs, by its number and the strides of the arrays along which it moves:
-    most layouts that are tried change the array of one of them.
+    most layouts that are tried change the array of one of them. It is kept for other layers that have the
+    task, and what was decided for it, in common.
     """
 
     analysis: SimdAnalysis
     extents: tuple[int, ...]
     runs: float
     options: SimdOptions
-    known: dict[tuple[int, tuple[tuple[int, ...], ...]], float] = field(default_factory=dict)
+    known: StepCosts
 
     @property
     def tensors(self) -> frozenset[str]:
@@ -254,7 +262,8 @@ def _use(analysis: SimdAnalysis, options: SimdOptions) -> Use | None:
         return None
     extents = tuple(high for _, high in integer_bounds(analysis.sizes))
     runs = prod(analysis.task.statement.domain) / max(prod(extents), 1)
-    return Use(analysis, extents, runs, options)
+    known = _COSTS.setdefault(analysis, {}).setdefault(options, {})
+    return Use(analysis, extents, runs, options, known)
 
 
 def _groups(arrays: Mapping[str, LocalArray], state: Sequence[tuple[str, str]]) -> Iterator[frozenset[str]]:

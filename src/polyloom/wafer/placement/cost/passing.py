@@ -54,9 +54,7 @@ def passing_cycles(
     return sum(_on_role(machine, move, role, pes, pairs) for role, pes in _line(move, roles))
 
 
-def _line(
-    move: Move, roles: Iterable[RoleProgram]
-) -> Iterator[tuple[RoleProgram, tuple[int, int, int]]]:
+def _line(move: Move, roles: Iterable[RoleProgram]) -> Iterator[tuple[RoleProgram, tuple[int, int, int]]]:
     """Yield the roles on the line of the first source: first and last PE along it, and where it is."""
     along, across = (0, 1) if move.high is Side.EAST else (1, 0)
     first = move.sources.domain().lexmin().sample_point()
