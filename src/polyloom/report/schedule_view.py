@@ -132,6 +132,8 @@ def _cut(cut: Cut) -> str:
             return f"{cut.extent} at once (unrolled, in registers)"
         case Kind.VECTOR:
             return f"vectors of {cut.extent}"
+        case Kind.MATRIX:
+            return f"blocks of {cut.extent} by the matrix unit of a warp"
         case Kind.SEQUENTIAL:
             return f"in blocks of {cut.points}" if cut.points > 1 else "in order"
 

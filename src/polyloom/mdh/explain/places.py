@@ -266,7 +266,7 @@ def _cut(loop: For, factor: int) -> Cut:
 
 
 def _extent(loop: For) -> int:
-    if loop.kind not in (Kind.UNROLLED, Kind.VECTOR):
+    if loop.kind not in (Kind.UNROLLED, Kind.VECTOR, Kind.MATRIX):
         return 0
     start, end = loop.start, loop.end
     return end.value - start.value if isinstance(start, Number) and isinstance(end, Number) else 0

@@ -87,8 +87,8 @@ def evaluate(
 ) -> dict[str, NDArray]:
     """Return what a function leaves in the arrays that it may write, by name; ``arrays`` stay as they are.
 
-    Parameters that are not among ``arrays`` start as garbage. ``order``: of the points of group and item
-    loops. ``together``: the lanes of vector loops statement by statement.
+    Parameters that are not among ``arrays`` start as garbage. ``order``: of the points of group, item and
+    matrix loops. ``together``: the lanes of vector loops statement by statement.
 
     Errors: IndexError where an element does not exist; BadBarrier.
     """
@@ -402,7 +402,7 @@ class _Lanes:
         return f"{variable} = {{{self.lane}: {value} {self.points}{masks}}}"
 
 
-_PARALLEL = (Kind.GROUP, Kind.ITEM)
+_PARALLEL = (Kind.GROUP, Kind.ITEM, Kind.MATRIX)
 
 
 def _is_counted(loop: For) -> bool:

@@ -40,7 +40,12 @@ class Kind(Enum):
     INDEPENDENT = "independent for"
     """Points are independent, and one thread carries them out: a compiler may make vectors of them."""
     ITEM = "item for"
-    """Points are the work-items of a group, from 0 to a number; they meet at barriers."""
+    """Points are the work-items of a group, from 0 to a number; they meet at barriers.
+
+    Inside of other items they are the lanes of a warp: what stands beside them, all lanes do together.
+    """
+    MATRIX = "matrix for"
+    """A block that the matrix unit of a warp does at once, as ``tree/matrix`` says; from 0 to 16, step 1."""
 
 
 class Space(Enum):
@@ -55,6 +60,21 @@ class Space(Enum):
 
     Outside of group loops there is one, which all of their points share.
     """
+    UNIT = "a matrix unit"
+    """One for each warp, whose lanes have parts of it: only loops of ``Kind.MATRIX`` load and store it."""
+
+
+class Part(Enum):
+    """What a block in a matrix unit is, and what its last two dimensions are there.
+
+    Of ``sum[i, j] += left[i, k] * right[k, j]``; those that are turned lie the other way in memory.
+    """
+
+    SUM = "sums (i, j)"
+    LEFT = "left (i, k)"
+    LEFT_TURNED = "left (k, i)"
+    RIGHT = "right (k, j)"
+    RIGHT_TURNED = "right (j, k)"
 
 
 @dataclass(frozen=True)
@@ -186,7 +206,8 @@ class Array:
     """An array from here to the end of the block; its elements are undefined until they are stored.
 
     ``lanes``: its last dimension is the lanes of vectors: subscripts there are the iterator of a vector loop,
-    or numbers. ``align``: bytes. ``totals``: that its elements are such.
+    or numbers. ``align``: bytes. ``totals``: that its elements are such. ``packed``: halves take two bytes
+    each in every language. ``part``: of arrays in a matrix unit.
     """
 
     name: str
@@ -196,6 +217,8 @@ class Array:
     lanes: bool = False
     align: int = 0
     totals: Totals | None = None
+    packed: bool = False
+    part: Part | None = None
 
 
 @dataclass(frozen=True)

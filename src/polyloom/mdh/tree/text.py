@@ -56,8 +56,9 @@ def _lines(statement: Statement) -> Iterator[str]:
             yield f"{value.type.value} {name} = {compute_text(value)}"
         case LetInteger(name=name, value=value):
             yield f"integer {name} = {integer_text(value)}"
-        case Array(name=name, type=kind, shape=shape, space=space, lanes=lanes):
-            yield f"{kind.value} {name}{_shape(shape)} in {space.value}{', lanes last' if lanes else ''}"
+        case Array(name=name, type=kind, shape=shape, space=space, lanes=lanes, part=part):
+            more = f", {part.value}" if part else ", lanes last" if lanes else ""
+            yield f"{kind.value} {name}{_shape(shape)} in {space.value}{more}"
         case Store(array=array, subscripts=subscripts, value=value, instance=instance):
             done = f"    # {_instance(instance)}" if instance else ""
             yield f"{load_text(Load(array, subscripts))} = {compute_text(value)}{done}"

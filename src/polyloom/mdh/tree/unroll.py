@@ -55,7 +55,8 @@ def unrolled(names: Names, code: Code) -> Code:
 
     Keeps true: the same values, in the same order. Compilers unroll other loops of a few points themselves.
     """
-    held = {s.name for s in walk(code) if isinstance(s, Array) and s.space is Space.REGISTER}
+    in_registers = (Space.REGISTER, Space.UNIT)
+    held = {s.name for s in walk(code) if isinstance(s, Array) and s.space in in_registers}
     return _points(rewritten(_in_memory(names, {}, frozenset(), code), partial(_decided, held)), {})
 
 

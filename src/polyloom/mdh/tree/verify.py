@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from polyloom.mdh.tree.accesses import OPERATIONS, Found, accesses
+from polyloom.mdh.tree.matrix.steps import wrong_steps
 from polyloom.mdh.tree.nodes import For, Function, Kind
 from polyloom.mdh.tree.partials import partials
 from polyloom.mdh.tree.races import races, uneven_barriers
@@ -94,6 +95,7 @@ def _verified(function: Function, asked: Asked | None, found: Found) -> None:
     undefined(found, asked.terms if asked else (), shared=whole)
     found.wrong.update(dict.fromkeys(uneven_barriers(function.body)))
     found.wrong.update(dict.fromkeys(_wrong_loops(function)))
+    found.wrong.update(dict.fromkeys(wrong_steps(function.body)))
     if asked is not None:
         _Instances(found, scope, asked).check()
 
@@ -121,7 +123,7 @@ def _wrong_loop(loop: For) -> str | None:
         return "has another condition than an end"
     if not isinstance(loop.step, Number) or loop.step.value < 1:
         return "has a step that is no positive number"
-    fixed = loop.kind in (Kind.VECTOR, Kind.ITEM)
+    fixed = loop.kind in (Kind.VECTOR, Kind.ITEM, Kind.MATRIX)
     if fixed and not (loop.start == Number(0) and loop.step == Number(1) and isinstance(end, Number)):
         return "is not from 0 to a number, step 1"
     if loop.kind is Kind.VECTOR and any(isinstance(s, For) for s in walk(loop.body)):

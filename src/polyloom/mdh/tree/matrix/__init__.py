@@ -1,0 +1,1 @@
+"""What the matrix unit of a warp does in a kernel tree."""
