@@ -11,7 +11,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.print.dialect import C, Dialect
 from polyloom.mdh.print.needs import Needs
 from polyloom.mdh.print.values import Leaves, Text, expression_text, integer_text, memory_type
-from polyloom.mdh.tree.nodes import Compute, Condition, Load, Subscript
+from polyloom.mdh.tree.nodes import Compute, Condition, Load, Part, Subscript
 from polyloom.mdh.tree.ranges import multiple
 from polyloom.polyhedra.loops.tree import (
     IntExpression,
@@ -34,7 +34,8 @@ class Variable:
     as they are in memory. ``lanes``: elements of each vector, 0 where it has none; an array has them as its
     last dimension, a value has nothing else. ``qualifiers``: of the pointer by which functions get it:
     ``const``, ``restrict``. ``memory``: the array whose elements these are, where it is another one.
-    ``streams``: what is stored there may bypass the caches.
+    ``streams``: what is stored there may bypass the caches. ``packed``: of halves as they are in memory.
+    ``part``: of blocks in a matrix unit.
     """
 
     text: str
@@ -46,6 +47,8 @@ class Variable:
     flat: bool = False
     streams: bool = False
     memory: str = ""
+    packed: bool = False
+    part: Part | None = None
 
     def beside_others(self) -> Variable:
         """Return the variable where others may have its elements, too."""

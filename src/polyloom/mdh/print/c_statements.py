@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from math import prod
 
+from polyloom.ir.expressions import Read
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_scope import Scope, Variable
+from polyloom.mdh.print.matrix_unit import declared_blocks, matrix_step
 from polyloom.mdh.print.prefetches import prefetches
 from polyloom.mdh.print.team import TEAM
 from polyloom.mdh.print.values import literal
@@ -167,9 +169,17 @@ def array_variable(array: Array, scope: Scope) -> Variable:
     held = array.space is Space.REGISTER or array.lanes
     lanes = array.shape[-1].value if array.lanes and isinstance(array.shape[-1], Number) else 0
     lanes = lanes if is_vector_width(lanes, scope.dialect) else 0
-    is_float = array.type is ElementType.FLOAT16 and not scope.dialect.has_half_arrays
-    kind = ElementType.FLOAT32 if is_float else array.type
-    return Variable(scope.names[array.name], kind, array.shape, held=held, lanes=lanes)
+    is_float = array.type is ElementType.FLOAT16 and not (scope.dialect.has_half_arrays or array.packed)
+    kind = ElementType.FLOAT32 if is_float and array.part is None else array.type
+    return Variable(
+        scope.names[array.name],
+        kind,
+        array.shape,
+        held=held,
+        lanes=lanes,
+        packed=array.packed,
+        part=array.part,
+    )
 
 
 def statement_lines(statement: Statement, scope: Scope) -> Iterator[str]:
@@ -177,6 +187,8 @@ def statement_lines(statement: Statement, scope: Scope) -> Iterator[str]:
     match statement:
         case For(kind=Kind.VECTOR):
             yield from _vector_loop(statement, scope)
+        case For(kind=Kind.MATRIX):
+            yield matrix_step(statement, scope)
         case For():
             yield from loop_lines(statement, scope)
         case If(condition=condition, body=body, otherwise=otherwise):
@@ -266,6 +278,8 @@ def _wide_loop(loop: For, width: int, scope: Scope) -> Iterator[str]:
 
 def _declaration(array: Array, scope: Scope) -> str:
     variable = array_variable(array, scope)
+    if array.part is not None:
+        return declared_blocks(array.part, variable, scope)
     if _is_on_stack(array):
         dimensions = "".join(f"[{scope.integer(n)}]" for n in variable.extents)
         text = f"{variable.element(scope.dialect)} {variable.text}{dimensions if array.shape else ''}"
@@ -291,8 +305,20 @@ def _is_on_stack(array: Array) -> bool:
 
 
 def _store(store: Store, scope: Scope) -> str:
-    place, value = scope.place(store.array, store.subscripts), scope.value(store.value)
+    place = scope.place(store.array, store.subscripts)
+    if (same := _packed_half(store, scope)) is not None:
+        return f"{place} = {same};"
+    value = scope.value(store.value)
     return scope.stored(scope.variable(store.array), place, value.text)
+
+
+def _packed_half(store: Store, scope: Scope) -> str | None:
+    """Return the half in memory that a store puts into another place as it is; None where it does more."""
+    if not scope.variables[store.array].packed or not isinstance(store.value.expression, Read):
+        return None
+    load = store.value.loads[store.value.expression.position]
+    variable = scope.variables[load.array]
+    return scope.place(load.array, load.subscripts) if variable.is_half else None
 
 
 def _barrier(everywhere: bool, scope: Scope) -> str:

@@ -64,6 +64,7 @@ class Dialect:
 
     ``quick``: whether ``exp`` and its like of vectors are polynomials (``quick_functions``).
     ``has_wide_moves``: whether loops over lanes move neighbours at once (``wide_moves``).
+    ``has_matrix_units``: whether matrix units of warps do blocks of products (``matrix_unit``).
     ``turns_blocks``: whether blocks of elements are turned in registers (``turned_blocks``).
     ``has_prefetches``: whether elements may be asked for before they are stored (``prefetches``).
     ``keeps_vectors``: whether vectors that several sums use are kept in registers (``kept_vectors``).
@@ -97,6 +98,7 @@ class Dialect:
     barrier_everywhere: str
     function_head: str = "static inline"
     has_wide_moves: bool = False
+    has_matrix_units: bool = False
     turns_blocks: bool = False
     has_prefetches: bool = False
     keeps_vectors: bool = False
@@ -366,6 +368,7 @@ CUDA = replace(
     barrier_everywhere="__syncthreads();",
     function_head="static __device__ inline",
     has_wide_moves=True,
+    has_matrix_units=True,
     turns_blocks=False,
     has_prefetches=False,
     keeps_vectors=False,

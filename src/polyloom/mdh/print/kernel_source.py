@@ -25,6 +25,7 @@ from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_statements import array_variable, block_lines, indented
 from polyloom.mdh.print.dialect import CUDA, OPENCL, Dialect
 from polyloom.mdh.print.helpers import helper_functions
+from polyloom.mdh.print.library.matrix_units import MATRIX_UNITS
 from polyloom.mdh.print.names import CPP_WORDS, CUDA_WORDS, c_names
 from polyloom.mdh.print.vectors.wide_moves import LANES
 from polyloom.mdh.tree.nodes import Array, Function, Parameter
@@ -37,7 +38,8 @@ class KernelLanguage:
 
     ``head``: of a kernel with so many ``{items}``; ``pointer``: a parameter; ``group``, ``item``: where the
     numbers are; ``of_group``: an array that the items of a group share; ``doubles``: what asks for them;
-    ``prelude``, ``halves``, ``lanes``: what kernels begin with, those with halves, those with wide moves.
+    ``prelude``, ``halves``, ``lanes``, ``units``: what kernels begin with, those with halves, those with wide
+    moves, those with matrix units.
     ``uncontracted``: what a kernel begins with, or an option, where no product and sum are one operation.
     ``words``: that mean something in it, beside those of OpenCL C.
     """
@@ -53,6 +55,7 @@ class KernelLanguage:
     prelude: str = ""
     halves: str = ""
     lanes: str = ""
+    units: str = ""
     uncontracted: str = ""
     uncontracted_options: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
@@ -118,6 +121,7 @@ struct __half {
 
 """,
     lanes=LANES,
+    units=MATRIX_UNITS,
     uncontracted_options=("-fmad=false",),
     words=CPP_WORDS | CUDA_WORDS,
 )
@@ -131,13 +135,14 @@ def kernel_language(device: DeviceModel) -> KernelLanguage:
 def prelude_of(sources: Iterable[str]) -> str:
     """Return what several kernels in CUDA C begin with."""
     given = list(sources)
-    parts = (CUDA_KERNELS.halves, CUDA_KERNELS.lanes)
+    parts = (CUDA_KERNELS.halves, CUDA_KERNELS.lanes, CUDA_KERNELS.units)
     return CUDA_KERNELS.prelude + "".join(part for part in parts if any(part in text for text in given))
 
 
 def without_prelude(source: str) -> str:
     """Return a kernel in CUDA C without what all of them begin with."""
-    for part in (CUDA_KERNELS.prelude, CUDA_KERNELS.halves, CUDA_KERNELS.lanes):
+    kinds = CUDA_KERNELS
+    for part in (kinds.prelude, kinds.halves, kinds.lanes, kinds.units):
         source = source.removeprefix(part)
     return source
 
@@ -207,6 +212,7 @@ def kernel_source(kernel: KernelTree, language: KernelLanguage = OPENCL_KERNELS)
     before = language.doubles if ElementType.FLOAT64 in types else ""
     before += language.prelude + (language.halves if ElementType.FLOAT16 in types else "")
     before += language.lanes if LANES in scope.needs.definitions else ""
+    before += language.units if MATRIX_UNITS in scope.needs.definitions else ""
     return f"{before}{helper_functions(scope.needs, scope.dialect)}{head}{arguments})\n{{\n{lines}}}\n"
 
 

@@ -174,16 +174,20 @@ static std::string content(const std::string &path) {
   }
   return found;
 }
-/* Add to each kernel a function that takes its arguments as a driver is given them. */
+/* Add to each kernel a function that takes its arguments as a driver is given them: right behind it, for the
+ * kernels of a joint source have other names by ``#define``. */
 static std::string with_starts(const std::string &source) {
   const std::string head = "extern \"C\" __global__ void __launch_bounds__(";
-  std::string found = source;
+  std::string found = "#define START(name) START_OF(name)\n"
+                      "#define START_OF(name) extern \"C\" void launch_##name(void **a, unsigned g, unsigned i) "
+                      "{ on_host::launch(name, a, g, i); }\n";
+  size_t done = 0;
   for (size_t at = 0; (at = source.find(head, at)) != std::string::npos; at++) {
-    const size_t first = source.find('\n', at) + 1, end = source.find('(', first);
-    const std::string name = source.substr(first, end - first);
-    found += "extern \"C\" void launch_" + name + "(void **a, unsigned g, unsigned i) { on_host::launch(" + name + ", a, g, i); }\n";
+    const size_t first = source.find('\n', at) + 1, end = source.find('(', first), last = source.find("\n}\n", end) + 3;
+    found += source.substr(done, last - done) + "START(" + source.substr(first, end - first) + ")\n";
+    done = last;
   }
-  return found;
+  return found + source.substr(done);
 }
 API int nvrtcVersion(int *major, int *minor) { return *major = 0, *minor = 2, 0; }
 API int nvrtcGetNumSupportedArchs(int *count) { return *count = 1, 0; }

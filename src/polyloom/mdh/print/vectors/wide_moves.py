@@ -130,7 +130,7 @@ class _Moving:
         variable, number = self.scope.variables[array], 0
         while (name := f"{variable.text}_lanes{number or ''}") in _taken(self.scope):
             number += 1
-        held = Variable(f"{name}.lane", variable.type, (Number(self.width),))
+        held = Variable(f"{name}.lane", variable.type, (Number(self.width),), packed=variable.packed)
         self.scope = self.scope.with_variable(name, held)
         return name
 
