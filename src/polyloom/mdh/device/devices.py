@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -66,6 +66,7 @@ class DeviceModel:
     ``caches``: from the innermost level outwards, per core on CPUs; empty where the driver does not say.
     ``ways``: lines of a set of each of these; empty where nobody says.
     ``memory_rate``: bytes of memory in a second, 0 where nobody says; ``unit``: limits of a GPU's unit.
+    ``matrix_products``: of halves that matrix units of a GPU's unit add up in a cycle, 0 where it has none.
     ``ordinal``: of CUDA, its number in the driver's order.
     ``processor``: LLVM's name for a CPU that PoCL does not know, given to it when it is opened; else empty.
     """
@@ -97,6 +98,11 @@ class DeviceModel:
     memory_rate: float = 0.0
     unit: UnitLimits | None = None
     ordinal: int = 0
+    matrix_products: int = 0
+
+    def rounding(self, *, strict: bool) -> DeviceModel:
+        """Return what a program may use of the device: a ``strict`` one no sums rounded by units."""
+        return replace(self, matrix_products=0) if strict and self.matrix_products else self
 
     def hertz(self, least_mhz: int) -> float:
         """Return the clock, at least so many MHz: drivers report less, or nothing."""

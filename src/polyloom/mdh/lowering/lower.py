@@ -31,6 +31,8 @@ def emit_md_hom(
     those that combine partial results. Errors: IllegalSchedule.
     """
 
+    device = device.rounding(strict=program.strict)
+
     def emit_part(part: MdHom, around: HostProgram) -> Launch:
         own = scheduler(part, around.by_name, device) if has_tiles(part) else None
         return _emitted(part, around, device, own, scheduler)

@@ -11,6 +11,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.device.devices import CUDA, DeviceModel
 from polyloom.mdh.schedule.addresses import Buffers
 from polyloom.mdh.schedule.copy_plan import copy_plan, fetched_values, local_bytes
+from polyloom.mdh.schedule.matrix_units import matrix_problems
 from polyloom.mdh.schedule.risks import exists, risky_reads
 from polyloom.mdh.schedule.schedules import Memory
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -47,6 +48,9 @@ def _problems(facts: TileFacts, buffers: Buffers, device: DeviceModel) -> Iterat
     shape = tuple(_shape(facts))
     yield from shape
     if shape:
+        return
+    if facts.schedule.matrix:
+        yield from matrix_problems(facts, buffers, device)
         return
     yield from _tiles(facts)
     yield from _vectors(facts, buffers, device)

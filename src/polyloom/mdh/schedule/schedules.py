@@ -5,7 +5,8 @@ work-groups (``group``), cache tiles of a group (``local``), register tiles of a
 docs/schedules.md tells what each parameter does, and what md_poly's papers call it.
 
 Source: md_poly, Sec. 4; parameters 1-10 of its generator. Not in the papers: ``vector``, ``width``,
-``panel``, ``padding``, ``strided``, ``follow``, ``streaming``, ``stages``, and tiles that do not divide.
+``panel``, ``padding``, ``strided``, ``follow``, ``streaming``, ``stages``, ``matrix``, and tiles that do not
+divide.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class Schedule:
     ``follow``: the input view whose elements lead: points that read one element of it come together.
     ``inputs``: per input view. ``streaming``: results bypass the caches where the device can.
     ``stages``: of copies; with 2 the next cache tile's are loaded while this one is worked on.
+    ``matrix``: rows, columns and steps of a product that warps' matrix units do (``matrix_units``), or none.
     """
 
     group: Sizes
@@ -85,6 +87,7 @@ class Schedule:
     follow: int | None = None
     streaming: bool = False
     stages: int = 1
+    matrix: Sizes = ()
 
     def __hash__(self) -> int:
         """Return what it always is: a search asks for it many times."""
@@ -94,7 +97,7 @@ class Schedule:
     def _hash(self) -> int:
         sizes = self.group, self.items, self.local, self.private, self.strided, self.vector, self.width
         orders = self.group_order, self.item_order, self.local_order, self.private_order, self.unrolled_order
-        return hash((sizes, orders, self.inputs, self.follow, self.streaming))
+        return hash((sizes, orders, self.inputs, self.follow, self.streaming, self.matrix))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was worked out of it: the hash is another one in another process."""
@@ -109,8 +112,10 @@ class Schedule:
         return json.dumps(self.json(), sort_keys=True, separators=(",", ":"))
 
     def json(self) -> dict[str, Any]:
-        """Return a JSON document."""
+        """Return a JSON document; one without ``matrix`` is of a schedule without matrix units."""
         document = {field.name: getattr(self, field.name) for field in fields(self)}
+        if not self.matrix:
+            del document["matrix"]
         return {**document, "inputs": [caching.json() for caching in self.inputs]}
 
 
@@ -139,11 +144,13 @@ def schedule_from_json(document: dict[str, Any]) -> Schedule:
 
     Errors: ValueError where a field is missing, unknown or of a wrong type.
     """
-    document = {"stages": 1, **document}
+    document = {"stages": 1, "matrix": [], **document}
     names = {part.name for part in fields(Schedule)}
     if set(document) != names:
         raise ValueError(f"a schedule has the fields {', '.join(sorted(names))}")
     values = {name: _tuple(value) for name, value in document.items()}
+    if not isinstance(values["matrix"], tuple) or not all(type(d) is int for d in values["matrix"]):
+        raise ValueError("the dimensions of a matrix unit are a list of integers")
     values["inputs"] = tuple(_caching(each) for each in document["inputs"])
     return Schedule(**values)
 

@@ -11,6 +11,7 @@ from polyloom.ir.host import Combiner, Index, MdHom, Order
 from polyloom.ir.inequalities import conjuncts
 from polyloom.mdh.schedule.addresses import inner_reads, kept_dimensions, known, reduced_dimensions
 from polyloom.mdh.schedule.schedules import Memory, Schedule
+from polyloom.mdh.tree.matrix.steps import LANES
 from polyloom.mdh.tree.ranges import bound_of
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
 
@@ -97,8 +98,8 @@ class TileFacts:
 
     @property
     def total_items(self) -> int:
-        """Work-items of a group."""
-        return prod(self.schedule.items)
+        """Work-items of a group; what has matrix units has a warp for each of ``items``."""
+        return prod(self.schedule.items) * (LANES if self.schedule.matrix else 1)
 
     @cached_property
     def split(self) -> tuple[int, ...]:

@@ -3,6 +3,14 @@
 parallel for i_group from 0 to n step 64:            integer i_group = group * 64
 item for i_item from 0 to 8:                 ->    integer i_item = item
 ...                                              ...
+
+Where items are warps with matrix units, each is 32 lanes, which all go through what stands beside the loops
+over lanes.
+
+item for warp from 0 to 4:                           integer warp = item / 32
+item for lane from 0 to 32: S            ->        integer lane = item % 32
+matrix for row from 0 to 16: ...                   S
+                                                   matrix for row from 0 to 16: ...
 """
 
 from __future__ import annotations
@@ -12,6 +20,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from polyloom.ir.naming import Names
+from polyloom.mdh.tree.matrix.steps import LANES, has_steps
 from polyloom.mdh.tree.nodes import (
     ONE,
     ZERO,
@@ -25,7 +34,7 @@ from polyloom.mdh.tree.nodes import (
     Statement,
     counted,
 )
-from polyloom.mdh.tree.rewrite import integers_used, walk, with_blocks
+from polyloom.mdh.tree.rewrite import integers_used, rewritten, walk, with_blocks
 from polyloom.mdh.tree.trips import nested_groups, trip_count
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, product_of, sum_of
 
@@ -108,7 +117,7 @@ def _digit(number: Name, counts: list[IntExpression], k: int) -> IntExpression:
 def _own_part(code: Code, names: Names) -> tuple[Code, str, int]:
     """Return code as one item carries it out, what its number is called, and how many items there are."""
     bands = [band for statement in code for band in _item_bands(statement)]
-    most = max((prod(map(_size, band)) for band in bands), default=1)
+    most = max(map(_items, bands), default=1)
     item = names.of(("item",), "item")
     alone = len(bands) == 1
 
@@ -117,8 +126,10 @@ def _own_part(code: Code, names: Names) -> tuple[Code, str, int]:
         band = next((band for band in bands if statement == band[0]), None)
         if band is None:
             return (with_blocks(statement, lambda block: tuple(s for b in block for s in placed(b))),)
+        if has_steps(band[-1].body):
+            return _warps(band, Name(item), count=most, names=names)
         body, number = _numbered(band, band[-1].body, item)
-        count = prod(map(_size, band))
+        count = _items(band)
         if alone:
             item = number
         elif number != item:
@@ -126,6 +137,27 @@ def _own_part(code: Code, names: Names) -> tuple[Code, str, int]:
         return body if count == most else (If(Operation("<", (Name(item), Number(count))), body),)
 
     return tuple(s for statement in code for s in placed(statement)), item, most
+
+
+def _items(band: Sequence[For]) -> int:
+    """Return how many items a band of loops over them has; of warps with matrix units, their lanes."""
+    return prod(map(_size, band)) * (LANES if has_steps(band[-1].body) else 1)
+
+
+def _warps(band: Sequence[For], item: Name, count: int, names: Names) -> Code:
+    """Return what an item does as a lane of a warp with a matrix unit: all ``count`` items are such."""
+    assert _items(band) == count, "warps beside other items"
+    warp = names.of(("warp",), "warp")
+
+    def lane(statement: Statement) -> Code:
+        if isinstance(statement, For) and statement.kind is Kind.ITEM:
+            assert _size(statement) == LANES, "a warp has so many lanes"
+            return (LetInteger(statement.iterator, Operation("%", (item, Number(LANES)))), *statement.body)
+        return (statement,)
+
+    body, number = _numbered(band, rewritten(band[-1].body, lane), warp)
+    named = LetInteger(number, Operation("/", (item, Number(LANES))))
+    return (named, *body) if number in integers_used(body) else body
 
 
 def _item_bands(statement: Statement) -> list[list[For]]:
@@ -141,8 +173,9 @@ def _item_bands(statement: Statement) -> list[list[For]]:
                     break
                 band.append(next_)
             seen |= {loop.iterator for loop in band}
-            inside = (s for s in walk(band[-1].body) if isinstance(s, For))
-            assert all(s.kind is not Kind.ITEM for s in inside), "items of items"
+            inside = [s for s in walk(band[-1].body) if isinstance(s, For) and s.kind is Kind.ITEM]
+            assert not inside or has_steps(band[-1].body), "items of items"
+            seen |= {loop.iterator for loop in inside}
             found.append(band)
     return found
 

@@ -159,7 +159,7 @@ class _Making:
         if known is not None or name in self.taken:
             name = self.names.of((object(),), name)
             code = renamed_array(code, array.name, Load(name))
-        own = Array(name=name, type=array.type, shape=array.shape, space=array.space, align=array.align)
+        own = replace(array, name=name, lanes=False, totals=None)
         if size is not None and used + size <= self.maker.local_memory:
             self.of_group[name] = own
             return code
@@ -202,5 +202,5 @@ def _arrays_of(statement: Statement) -> Iterable[str]:
 def bytes_of(array: Array) -> int | None:
     """Return the bytes of an array; None where they are not known."""
     extents = [n.value for n in array.shape if isinstance(n, Number)]
-    size = max(value_bytes(array.type), array.type.size)
+    size = array.type.size if array.packed else max(value_bytes(array.type), array.type.size)
     return prod(extents) * size if len(extents) == len(array.shape) else None

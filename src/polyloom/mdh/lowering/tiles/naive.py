@@ -163,7 +163,7 @@ def _reduced(tiles: Tiles, points: Points, combiner: Combiner) -> Code:
     for d in reversed(tiles.reduced):
         loops = (_loop(tiles, d, loops),)
     loops = _where(tiles.domain.empty, loops)
-    return (*declared, *empty, *loops, *_results(tiles, points, combiner))
+    return (*declared, *empty, *loops, *results(tiles, points, combiner))
 
 
 def _held(names: Sequence[str], kinds: Sequence[ElementType]) -> list[Compute]:
@@ -231,7 +231,7 @@ def chosen(flag: Compute, then: Compute, otherwise: Compute) -> Compute:
     return computed(function)
 
 
-def _results(tiles: Tiles, points: Points, combiner: Combiner) -> Code:
+def results(tiles: Tiles, points: Points, combiner: Combiner) -> Code:
     """Put initial values on the left of totals, finish and store them."""
     names, kinds, hom = totals(tiles), total_types(tiles), tiles.hom
     held, count = _held(names, kinds), len(combiner.results)

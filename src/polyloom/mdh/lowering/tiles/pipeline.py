@@ -8,6 +8,7 @@ from dataclasses import replace
 from polyloom.ir.host import Buffer, HostProgram, Index, MdHom, Role, View
 from polyloom.ir.naming import Names
 from polyloom.mdh.lowering.iterator_names import distinct_iterators
+from polyloom.mdh.lowering.matrix.products import matrix_product
 from polyloom.mdh.lowering.partial_results import combination, parts_only
 from polyloom.mdh.lowering.rows import Rows
 from polyloom.mdh.lowering.sequential_nest import term_names
@@ -104,6 +105,8 @@ def lower_scheduled(
 
 
 def _lowered(tiles: Tiles) -> Code:
+    if tiles.schedule.matrix:
+        return distinct(tiles.names, matrix_product(tiles))
     code = naive_loops(tiles)
     for step in PASSES:
         code = step(tiles, code)

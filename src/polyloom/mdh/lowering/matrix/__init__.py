@@ -1,0 +1,1 @@
+"""Products of halves as kernel trees in which matrix units work."""
