@@ -41,7 +41,14 @@ def _model(name: str, entry: Mapping[str, Any]) -> DeviceModel:
             items=number("unit_items"),
             local_memory=number("unit_memory"),
         ),
+        matrix_products=number("matrix_products"),
     )
+
+
+def matrix_products(architecture: str) -> int:
+    """Return products of halves that a multiprocessor's matrix units add up in a cycle, 0 if nobody says."""
+    found = architectures().get(architecture)
+    return 0 if found is None else found.matrix_products
 
 
 def gpu_model(
@@ -59,6 +66,7 @@ def gpu_model(
     lanes: int = 32,
     group_size: int = 1024,
     ordinal: int = 0,
+    matrix_products: int = 0,
 ) -> DeviceModel:
     """Return a GPU that runs CUDA; ``version`` is its architecture. Sizes are in bytes.
 
@@ -90,4 +98,5 @@ def gpu_model(
         memory_rate=memory_rate,
         unit=unit,
         ordinal=ordinal,
+        matrix_products=matrix_products,
     )

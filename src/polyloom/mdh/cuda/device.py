@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.mdh.cuda.architectures import gpu_model
+from polyloom.mdh.cuda.architectures import gpu_model, matrix_products
 from polyloom.mdh.cuda.compiler import Refused, built
 from polyloom.mdh.cuda.library import CudaError, Library, Pointer, library
 from polyloom.mdh.device.devices import DeviceModel, UnitLimits, refuse_fork
@@ -52,9 +52,10 @@ def _model(driver: Library, ordinal: int) -> DeviceModel:
     def attribute(number: int) -> int:
         return driver.number("cuDeviceGetAttribute", number, device)
 
+    architecture = f"sm_{attribute(_MAJOR)}{attribute(_MINOR)}"
     return gpu_model(
         name=name.value.decode(errors="replace"),
-        architecture=f"sm_{attribute(_MAJOR)}{attribute(_MINOR)}",
+        architecture=architecture,
         driver=f"{version // 1000}.{version % 1000 // 10}",
         units=attribute(_UNITS),
         clock_mhz=attribute(_CLOCK_KHZ) // 1000,
@@ -70,6 +71,7 @@ def _model(driver: Library, ordinal: int) -> DeviceModel:
         lanes=attribute(_LANES),
         group_size=attribute(_GROUP_SIZE),
         ordinal=ordinal,
+        matrix_products=matrix_products(architecture),
     )
 
 

@@ -122,6 +122,7 @@ class GpuCosts:
     cache_bytes: float
     cache_bytes_per_second: float
     unit_cache_bytes: float
+    local_bytes_per_cycle: float
     lanes_of_unit: int
     unhidden_share: float
     most_groups: int

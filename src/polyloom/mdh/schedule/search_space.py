@@ -24,6 +24,7 @@ from polyloom.mdh.schedule.cost.loop_sizes import Reads, likely
 from polyloom.mdh.schedule.designs import designs
 from polyloom.mdh.schedule.gpu_designs import gpu_designs
 from polyloom.mdh.schedule.legality import LARGEST_TILE, is_legal, most_lanes
+from polyloom.mdh.schedule.matrix_designs import MatrixForms, matrix_forms
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule, plain_schedule
 from polyloom.mdh.schedule.tiling import TileFacts, parts_vectors
 
@@ -35,7 +36,8 @@ def space_of(
     hom: MdHom, program: HostProgram, device: DeviceModel, others: tuple[MdHom, ...] = ()
 ) -> ScheduleSpace:
     """Return the schedules of an md_hom of ``program`` that ``others`` may have, too."""
-    return ScheduleSpace(hom=hom, buffers=program.by_name, device=device, others=others)
+    usable = device.rounding(strict=program.strict)
+    return ScheduleSpace(hom=hom, buffers=program.by_name, device=usable, others=others)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,18 +133,31 @@ class ScheduleSpace:
         """Yield the legal schedules of the usual forms."""
         made: Iterable[Schedule]
         if self.on_gpu:
+            if self.matrix_forms is not None:
+                yield from filter(self.is_valid, self.matrix_forms.usual())
             made = gpu_designs(self.plain, self.plain_facts, self.reads, self.device)
         else:
             made = designs(self.plain, self.plain_facts, self.reads, self.width, self.device)
         yield from filter(self.is_valid, made)
 
+    @cached_property
+    def matrix_forms(self) -> MatrixForms | None:
+        """The forms of schedules for matrix units; None where there are no such units, or no such product."""
+        return matrix_forms(self.plain, self.plain_facts, self.buffers, self.device)
+
     def sample(self, rng: Random) -> Schedule:
         """Return a random schedule."""
         for _ in range(20):
-            schedule = _Draft(self, rng).schedule()
+            schedule = self._drawn(rng)
             if self.is_valid(schedule):
                 return schedule
         return self.plain
+
+    def _drawn(self, rng: Random) -> Schedule:
+        """Draw a schedule, every other one for matrix units where there are such."""
+        if self.matrix_forms is not None and rng.random() < 0.5:
+            return self.matrix_forms.sample(rng)
+        return _Draft(self, rng).schedule()
 
     def neighbours(self, schedule: Schedule, rng: Random) -> Sequence[Schedule]:
         """Return some schedules that differ from one in one decision, or in two that belong together."""
@@ -151,6 +166,8 @@ class ScheduleSpace:
         return list(fresh)[:12]
 
     def _changed(self, schedule: Schedule, rng: Random) -> Schedule:
+        if schedule.matrix and self.matrix_forms is not None:
+            return self.matrix_forms.sample(rng)
         draft = _Draft(self, rng)
         change = rng.choice((*_CHANGES, _Draft.with_stages) if self.on_gpu else _CHANGES)
         return draft.settled(change(draft, schedule))

@@ -91,7 +91,8 @@ class TunedEmitter:
     def _legal(self, node: MdHom, launched: MdHom, program: HostProgram, device: DeviceModel) -> Schedule:
         choice = self._choice(node, launched, program, device)
         self.choices[node.name] = choice
-        return legal_schedule(choice.schedule, node, program.by_name, device)
+        usable = device.rounding(strict=program.strict)
+        return legal_schedule(choice.schedule, node, program.by_name, usable)
 
     def forget(self) -> None:
         """Ask again at the next call: schedules may have been tuned since."""

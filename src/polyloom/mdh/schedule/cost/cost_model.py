@@ -18,6 +18,7 @@ from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.cost.compute_cost import CycleModel, StepModel
 from polyloom.mdh.schedule.cost.gpu_cost import GpuModel
 from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes, Reads
+from polyloom.mdh.schedule.cost.matrix_cost import MatrixModel
 from polyloom.mdh.schedule.cost.memory_cost import CacheModel, MemoryModel
 from polyloom.mdh.schedule.legality import WIDTHS, written_points
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -41,7 +42,8 @@ def prediction(facts: TileFacts, reads: Reads, device: DeviceModel) -> Predictio
     step = StepModel(sizes, costs.instructions, device.vector_bytes)
     memory = MemoryModel(sizes, costs.memory)
     if isinstance(costs.kernels, GpuCosts):
-        return GpuModel(step, memory, device, costs.kernels)
+        model = MatrixModel if facts.schedule.matrix else GpuModel
+        return model(step, memory, device, costs.kernels)
     return _Cpu(step, memory, device, costs.kernels)
 
 
