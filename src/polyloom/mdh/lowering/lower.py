@@ -30,7 +30,6 @@ def emit_md_hom(
     where ``schedule`` is None, becomes a plain nest. ``scheduler`` is asked for the chunks' md_homs, and for
     those that combine partial results. Errors: IllegalSchedule.
     """
-
     device = device.rounding(strict=program.strict)
 
     def emit_part(part: MdHom, around: HostProgram) -> Launch:
