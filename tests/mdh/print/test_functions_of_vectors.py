@@ -24,6 +24,8 @@ from polyloom.ir.expressions import (
     Expression,
     Read,
     Select,
+    Unary,
+    UnaryOp,
 )
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
@@ -35,9 +37,16 @@ from polyloom.mdh.print.values import Leaves, expression_c
 INTEGERS = [e for e in ElementType if e.name.startswith(("INT", "UINT"))]
 FLOATS = [ElementType.FLOAT32, ElementType.FLOAT64]
 SHORTS = [ElementType.INT16, ElementType.INT8, ElementType.UINT8]
+COMPARED = dict(
+    zip(
+        ["<", "<=", ">", ">=", "==", "!="],
+        (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
+        strict=True,
+    )
+)
 WIDTHS = [4, 8, 16]
 COUNT = 4096
-FLAGS = [("-O0",), ("-O0", "-mavx2"), ("-O1", "-mavx512f", "-mavx512bw")]
+FLAGS = [("-O0",), ("-O0", "-mavx2"), ("-O1", *(f"-mavx512{x}" for x in ("f", "bw", "vl", "dq")))]
 """They are run where the processor has it all, else only compiled; gcc 12 fails at -O0 with the last."""
 
 
@@ -117,6 +126,35 @@ def test_the_larger_and_the_smaller(family: str, tmp_path: Path) -> None:
         turned = values.reshape(-1, width)[:, ::-1].ravel()
         expected = np.maximum(values, turned) if family == "max" else np.minimum(values, turned)
         np.testing.assert_array_equal(run(values), expected, f"{element.value} {width}")
+
+
+@pytest.mark.parametrize("kind", [e for e in (*INTEGERS, *FLOATS) if e.size > 1], ids=str)
+def test_comparisons_choose_smaller_integers(kind: ElementType, tmp_path: Path) -> None:
+    """Of the longest vectors masks are small at once. Each vector is compared with itself, turned."""
+    width = 64 // kind.size
+    pair = Read(0, kind), Read(1, kind)
+    smaller = [e for e in INTEGERS if e.size < kind.size and "U" not in e.name]
+    both = Binary(
+        BinaryOp.AND, Compare(CompareOp.LE, *pair), Unary(UnaryOp.NOT, Compare(CompareOp.EQ, *pair))
+    )
+    conditions: list[Expression] = [*(Compare(op, *pair) for op in CompareOp), both]
+    for k, (condition, sign) in enumerate(zip(conditions, [*COMPARED, "<"], strict=True)):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+
+        def chosen(language: Dialect, case: Case, condition: Expression = condition) -> str:
+            places = ", ".join(map(str, reversed(range(width))))
+            leaves = Leaves(["v", f"__builtin_shufflevector(v, v, {places})"])
+            choice = Select(condition, Constant(7, case[1]), Constant(-3, case[1]))
+            text = expression_c(choice, leaves, width, language)
+            assert "mask_" in text and "convertvector" not in text
+            return text
+
+        for run, (_, element, _) in _built([(kind, e, width) for e in smaller], chosen, folder):
+            values = _values(kind)
+            turned = values.reshape(-1, width)[:, ::-1].ravel()
+            expected = np.where(COMPARED[sign](values, turned), 7, -3).astype(element.dtype)
+            np.testing.assert_array_equal(run(values), expected, sign)
 
 
 @pytest.mark.parametrize("kinds", [(i, j) for i in SHORTS for j in SHORTS], ids=str)

@@ -30,6 +30,10 @@ SIGNED = {
 WIDENED = "from_"
 """What the names of helpers begin with that widen integers, of the type that follows."""
 
+COMPARED = "mask_"
+"""What the names of helpers begin with that compare numbers, by the operator and type that follow, and give a
+mask of smaller elements."""
+
 _SMALL_VECTOR = 8
 """Bytes of a vector that gcc makes out of a larger one at once."""
 

@@ -11,10 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from polyloom.ir.expressions import CompareOp
 from polyloom.ir.scalar_functions.function import BINARY, UNARY
 from polyloom.ir.scalar_functions.spelling import Call, Formula
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.dialect import (
+    COMPARED,
     INTERLEAVED,
     LOADED_IN_TURN,
     NARROW,
@@ -38,6 +40,7 @@ from polyloom.mdh.print.library.quick_functions import PREFIX, Names, quick_func
 from polyloom.mdh.print.library.x86 import (
     absolute,
     chosen_extreme,
+    compared,
     extreme,
     shorts_multiplied,
     square_root,
@@ -125,6 +128,9 @@ def _definition(helper: Helper, dialect: Dialect) -> str:
         return moved_half(name, family, kind)
     if family.startswith(WIDENED):
         return widened(name, ElementType(family.removeprefix(WIDENED)), kind)
+    if family.startswith(COMPARED):
+        operator, source = family.removeprefix(COMPARED).split("_")
+        return compared(name, CompareOp[operator], ElementType(source), kind)
     if family.startswith(PREFIX):
         return quick_function(name, family, element, _names(family, kind))
     if not dialect.own_functions and width > 1 and family not in _VECTORS:

@@ -48,6 +48,7 @@ from polyloom.ir.scalar_functions.spelling import (
 from polyloom.ir.types import ElementType
 from polyloom.ir.value_ranges import ValueRanges, fits
 from polyloom.mdh.print.dialect import (
+    COMPARED,
     NARROW,
     OPENCL,
     ROUND_HALF,
@@ -55,6 +56,7 @@ from polyloom.mdh.print.dialect import (
     SIGNED,
     UNSIGNED,
     Dialect,
+    held,
     value_bytes,
 )
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
@@ -330,11 +332,14 @@ class _Printer:
         bytes_ = max(_mask_bytes(e.left), _mask_bytes(e.right))
         operands = [self.mask(operand, bytes_) for operand in (e.left, e.right)]
         if self._is_of_masks:
-            apart = [Text(o.within(_PREFIX)) for o in operands]
-            return self._infix(_OF_MASKS[sign], _BIT, *apart)
+            return self._both(sign, *operands)
         if sign == "||":
             operands = [_apart(operand) for operand in operands]
         return self._infix(sign, _LEVELS[sign], *operands)
+
+    def _both(self, sign: str, left: Text, right: Text) -> Text:
+        """Return two masks as one."""
+        return self._infix(_OF_MASKS[sign], _BIT, Text(left.within(_PREFIX)), Text(right.within(_PREFIX)))
 
     def _bits(self, e: Expression) -> Text:
         """Return an operand of a bit operation, with parentheses around all but the simplest."""
@@ -385,11 +390,26 @@ class _Printer:
 
     def mask(self, e: Expression, bytes_: int) -> Text:
         """Return a truth value; for vectors a mask whose elements have that many bytes."""
-        text = self.text(e)
-        if self.width == 1 or _mask_bytes(e) == bytes_:
-            return text
-        found, wanted = SIGNED[_mask_bytes(e)], SIGNED[bytes_]
-        return Text(self.dialect.converted(text.text, found, wanted, self.width))
+        found = _mask_bytes(e)
+        if self.width == 1 or found == bytes_:
+            return self.text(e)
+        if self._is_of_masks and found > bytes_ and self.width * found == self.dialect.widest:
+            small = self._small_mask(e, bytes_)
+            if small is not None:
+                return small
+        return Text(self.dialect.converted(self.text(e).text, SIGNED[found], SIGNED[bytes_], self.width))
+
+    def _small_mask(self, e: Expression, bytes_: int) -> Text | None:
+        """Return a truth value of the longest vectors as a mask of smaller elements, made as such."""
+        match e:
+            case Compare(op=op, left=left, right=right) if left.type is not ElementType.BOOL:
+                family = f"{COMPARED}{op.name}_{held(left.type).value}"
+                return self._call(self.dialect.helper(family, SIGNED[bytes_], self.width), left, right)
+            case Unary(operand=operand) if e.op.form(e.type).opencl == Prefix("!"):
+                return Text(f"~{self.mask(operand, bytes_).within(_PREFIX)}", _PREFIX)
+            case Binary(left=left, right=right) if isinstance(sign := e.op.form(e.type).opencl, Logical):
+                return self._both(sign.sign, self.mask(left, bytes_), self.mask(right, bytes_))
+        return None
 
     def _convert(self, operand: Expression, kind: ElementType) -> Text:
         if kind is ElementType.BOOL:

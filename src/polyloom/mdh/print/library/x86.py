@@ -5,6 +5,7 @@ Each has the plain way beside it, for other processors and compilers.
 
 from __future__ import annotations
 
+from polyloom.ir.expressions import CompareOp
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.dialect import SIGNED, UNSIGNED
 from polyloom.mdh.print.library.kinds import Kind, one_line
@@ -161,7 +162,10 @@ def widened(name: str, source: ElementType, kind: Kind) -> str:
 _WIDENING = {16: ("__SSE4_1__", 128), 32: ("__AVX2__", 256), 64: ("__AVX512F__", 512)}
 """What a processor has to have for vectors of so many bytes, and their bits."""
 
-_INTEGERS_OF_X86 = {2: "short", 4: "int", 8: "long long"}
+_LETTERS = {1: "b", 2: "w", 4: "d", 8: "q"}
+"""Integers in the names of instructions, by their bytes."""
+
+_INTEGERS_OF_X86 = {1: "char", 2: "short", 4: "int", 8: "long long"}
 """Integers in vectors of instructions, as gcc calls them, by their bytes."""
 
 
@@ -171,6 +175,48 @@ def _widening(source: ElementType, element: ElementType, bits: int) -> str:
         return ""
     if element.is_float:
         return f"cvtdq2pd{bits}{'_mask' if bits == 512 else ''}"
-    letters = {1: "b", 2: "w", 4: "d", 8: "q"}
     sign, last = "s" if source in UNSIGNED else "z", "_mask" if bits == 512 else ""
-    return f"pmov{sign}x{letters[source.size]}{letters[element.size]}{bits}{last}"
+    return f"pmov{sign}x{_LETTERS[source.size]}{_LETTERS[element.size]}{bits}{last}"
+
+
+def compared(name: str, op: CompareOp, source: ElementType, kind: Kind) -> str:
+    """Return a comparison of numbers of 64 bytes as a mask of smaller elements.
+
+    With AVX-512 a comparison gives a bit for each number, of which masks of any size are made. gcc makes one
+    of elements as large as the numbers and takes every other part of it, again and again.
+    """
+    dialect, width = kind.dialect, kind.width
+    given = Kind(dialect, source, width)
+    whole = SIGNED[given.mask.element.size]
+    plain = dialect.converted(f"a {op.value} b", whole, kind.element, width)
+    size = width * kind.element.size
+    letter = {1: "b", 2: "w", 4: "d"}.get(kind.element.size)
+    if width * whole.size != 64 or letter is None or size not in (8, 16, 32):
+        return _in_hardware(name, kind, plain, "", "", given=f"{given} a, {given} b")
+    has = ["F", "VL", "DQ", *(["BW"] if letter != "d" or whole.size < 4 else [])]
+    condition = " && ".join([*(f"defined __AVX512{part}__" for part in has), "!defined __clang__"])
+    if source.is_float:
+        compare, code, more = f"cmpp{'d' if whole.size == 8 else 's'}512_mask", _OF_FLOATS_COMPARED[op], ", 4"
+        before, pair = "", "a, b"
+    else:
+        sign = "" if given.signed else "u"
+        compare, code, more = f"{sign}cmp{_LETTERS[whole.size]}512_mask", _OF_INTEGERS_COMPARED[op], ""
+        before = f"    typedef {_INTEGERS_OF_X86[whole.size]} wide __attribute__((vector_size(64)));\n"
+        pair = "(wide)a, (wide)b"
+    bits = f"__builtin_ia32_{compare}({pair}, {code}, -1{more})"
+    own = f"cvtmask2{letter}{8 * max(16, size)}({bits})"
+    if size == 8:
+        before += "    typedef int64_t parts __attribute__((vector_size(16)));\n"
+        value = f"({kind})((parts)__builtin_ia32_{own})[0]"
+    else:
+        value = f"({kind})__builtin_ia32_{own}"
+    return (
+        f"static inline {kind} {name}({given} a, {given} b)\n{{\n#if {condition}\n{before}"
+        f"    return {value};\n#else\n    return {plain};\n#endif\n}}\n"
+    )
+
+
+_OF_FLOATS_COMPARED = dict(zip(CompareOp, (1, 2, 30, 29, 0, 4), strict=True))
+"""Comparisons of floats as instructions count them: false of NaN, but for ``!=``."""
+
+_OF_INTEGERS_COMPARED = dict(zip(CompareOp, (1, 2, 6, 5, 0, 4), strict=True))
