@@ -32,6 +32,7 @@ from polyloom.scop.lowering.conditional_stores import stores_where_asked_only
 from polyloom.scop.lowering.filled_holes import with_filled_holes
 from polyloom.scop.lowering.fusion import fused, without_dead
 from polyloom.scop.lowering.host_nodes import Emitter
+from polyloom.scop.lowering.narrow_floats import with_narrow_floats
 from polyloom.scop.lowering.sequential import nest, nest_of
 from polyloom.scop.lowering.whole_body import automatic
 from polyloom.scop.lowering.written_elements import WrongWrites, check_written
@@ -117,7 +118,7 @@ def host_program(
 
 def _finished(found: Transformation, scop: Scop, strict: bool) -> Transformation:
     """Return a form as its users get it: with the condition on its parameters, and verified."""
-    found = replace(found, program=_in_context(found.program, scop))
+    found = replace(found, program=with_narrow_floats(_in_context(found.program, scop)))
     found = _marked(found) if strict else found
     at_the_end(f"the transformation of `{scop.name}`", found.program)
     return found
