@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import polyloom
-from polyloom.ir.expressions import Binary, Expression, UnaryOp, walk
+from polyloom.ir.expressions import Binary, BinaryOp, Expression, UnaryOp, walk
 from polyloom.ir.host import HostProgram, MdHom, Order
 from polyloom.ir.transform.plainer_reductions import plainer_reductions
 from polyloom.ir.transform.specialise import specialise
@@ -36,14 +36,24 @@ PLACES = {
     "first": "int k = -5; for (int i = n - 1; i >= 0; i--) if (a[i] > b[i]) k = i; at[0] = k;",
     "none": f"int k = 7; {ALL} if (a[i] > 100) k = i; at[0] = k;",
 }
+RECIPROCALS = {
+    "product": f"double x = 1; {ALL} x *= 1 + a[i] / n; out[0] = x;",
+    "sum of floats": f"float x = 0; {ALL} x += (a[i] > 0.5 ? c[i] / 3 : -c[i] / 7.0f) * c[i]; out[0] = x;",
+    "running mean": f"double x = 0; {ALL} {{ x += (a[i] - 1) / n; b[i] = x; }}",
+}
 AS_BEFORE = {
     "not a size": (
         f"double x = 0; {ALL} {{ double y = a[i] < 0 ? -b[i] : a[i]; x = y > x ? y : x; }} out[0] = x;"
     ),
     "a sum of sizes": f"double x = 0; {ALL} x += a[i] < 0 ? -a[i] : a[i]; out[0] = x;",
+    "a map of quotients": f"{ALL} b[i] = a[i] / 3;",
+    "the largest quotient": f"double x = 0; {ALL} x = a[i] / 3 > x ? a[i] / 3 : x; out[0] = x;",
+    "a quotient that is compared": f"double x = 0; {ALL} if (a[i] / 3 > 0.1) x += a[i]; out[0] = x;",
+    "a divisor without a reciprocal": f"double x = 0; {ALL} x += a[i] / 1e308 + b[i] / 1e-309; out[0] = x;",
+    "an unknown divisor": f"double x = 0; {ALL} x += a[i] / b[i]; out[0] = x;",
     "other terms": f"double s = 0; {ALL} {{ s += b[i]; a[i] = s; }}",
 }
-FORMS = SIZES | EQUAL_TERMS | PLACES | AS_BEFORE
+FORMS = SIZES | EQUAL_TERMS | PLACES | RECIPROCALS | AS_BEFORE
 
 
 def given(n: int) -> dict[str, Any]:
@@ -74,6 +84,8 @@ def is_plainer(form: str, program: HostProgram) -> bool:
     """Return whether a program has the form that is wanted of it."""
     if form in SIZES:
         return any(getattr(part, "op", None) is UnaryOp.ABS for part in parts(program))
+    if form in RECIPROCALS:
+        return all(getattr(part, "op", None) is not BinaryOp.DIVIDE for part in parts(program))
     if form in EQUAL_TERMS:
         return all(o.order is Order.CONCATENATE for hom in homs(program) for o in hom.combine)
     totals = [o.combiner.results[0] for hom in homs(program) for o in hom.combine if o.combiner]

@@ -58,11 +58,12 @@ PRODUCT = Rounding(
 )
 QUOTIENT = Rounding(
     units=3.0,
-    units_of_double=1.0,
+    units_of_double=2.0,
     standard=True,
     keeps_integers=False,
     true_zeros=lambda zero, known: known[0],
 )
+"""Of doubles: rounded to nearest, or a product with the reciprocal, which may be off by a unit."""
 ROOT = Rounding(
     units=3.5,
     units_of_double=1.0,
