@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import numpy as np
 import pytest
 from forms import read, transformed
@@ -59,15 +60,43 @@ def test_arrays_go_where_each_element_is_read_by_one_iteration(name: str) -> Non
     assert is_gone(BODIES[name]) == (name in GONE)
 
 
+LIVING = PROGRAM.replace("unsigned s[8]", "unsigned s[8], unsigned t[8]").replace("unsigned t[8];", "")
+DOWNWARDS = LIVING.replace("int i = 1; i < n; i++", "int i = n - 1; i >= 1; i--")
+
+
 @pytest.mark.parametrize("name", BODIES)
-def test_the_numbers_are_those_of_c(name: str) -> None:
-    source = PROGRAM % BODIES[name]
+@pytest.mark.parametrize("source", [LIVING, DOWNWARDS], ids=["upwards", "downwards"])
+def test_of_arrays_that_live_on_what_is_left_is_computed(source: str, name: str) -> None:
+    """The last iteration fills them, in that of ``i`` that comes last."""
+    scop = without_local_arrays(read(source % BODIES[name]))
+    read_somewhere = any(access.array == "t" for s in scop.statements for access in s.reads)
+    assert read_somewhere == (name in KEPT)
+    filling = [s.domain for s in scop.statements if s.target.array == "t"]
+    if name in GONE:
+        (where,) = filling
+        last = "n - 1" if source == LIVING else "1"
+        assert where.is_subset(isl.Set(f"[n] -> {{ {where.get_tuple_name()}[i, k] : i = {last} }}"))
+
+
+def test_an_array_of_which_each_element_is_left_is_read() -> None:
+    body = (
+        "for (int k = 0; k < 8; k++) y[i][k] = x[i][k] * 3; for (int k = 0; k < 8; k++) s[k] += y[i][7 - k];"
+    )
+    scop = without_local_arrays(read(PROGRAM % body))
+    assert any(access.array == "y" for s in scop.statements for access in s.reads)
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("program", [PROGRAM, LIVING, DOWNWARDS], ids=["local", "upwards", "downwards"])
+def test_the_numbers_are_those_of_c(program: str, name: str) -> None:
+    source = program % BODIES[name]
     for n in (0, 1, 2, 5):
         numbers = np.random.default_rng(n)
         shapes = {"x": (n, 8), "y": (n, 8), "s": (8,)}
+        shapes |= {} if program == PROGRAM else {"t": (8,)}
         arrays = {array: numbers.integers(0, 99, shape, np.uint32) for array, shape in shapes.items()}
         expected = call(source, "kernel", {"n": n, **arrays})
-        program = transformed(source)
-        given = {b.name: arrays[b.name] for b in program.buffers if b.role in (Role.INPUT, Role.UPDATED)}
-        for array, values in {**arrays, **evaluate_host(program, {"n": n}, given)}.items():
+        made = transformed(source)
+        given = {b.name: arrays[b.name] for b in made.buffers if b.role in (Role.INPUT, Role.UPDATED)}
+        for array, values in {**arrays, **evaluate_host(made, {"n": n}, given)}.items():
             np.testing.assert_array_equal(values, expected[array])

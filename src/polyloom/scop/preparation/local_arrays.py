@@ -6,7 +6,8 @@
       for (k ...) y[4 * i + k] = t[3 - k];
     }
 
-Without it the array gets an element for each ``i`` and each ``k``, which memory would hold. Unlike a value
+Without it the array gets an element for each ``i`` and each ``k``, which memory would hold. Of an array that
+lives on the iterations stay whose elements nothing overwrites: the last one of ``i``. Unlike a value
 with a name (``forward_substitution``) it is given in a loop that its readers do not stand in; which
 iteration of that loop gave an element follows from its subscripts. An element is computed once for each read
 of it in the source, as often as it was before where there is one.
@@ -26,6 +27,7 @@ from polyloom.ir.rebuild import rebuilt
 from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.loops.affine_expressions import affine_value
 from polyloom.polyhedra.loops.tree import IntExpression, Name
+from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.dependence.nesting import Entries, schedules, shared_loops
 from polyloom.scop.model import Origin, Scop, ScopAccess, ScopStatement
 from polyloom.scop.preparation.forward_substitution import as_stored, is_value, with_value
@@ -42,7 +44,10 @@ A store, and a load for each read, of an array that no register holds are what t
 
 
 def without_local_arrays(scop: Scop) -> Scop:
-    """Return the part without arrays whose elements can be computed where they are read."""
+    """Return the part without arrays whose elements can be computed where they are read.
+
+    Those that live on are filled, where they were, with what is left there in the end.
+    """
     entries = schedules(scop)
     for name in [s.name for s in scop.statements]:
         giving = next(s for s in scop.statements if s.name == name)
@@ -52,14 +57,20 @@ def without_local_arrays(scop: Scop) -> Scop:
 
 
 def _with_elements(scop: Scop, giving: ScopStatement, entries: dict[str, Entries]) -> Scop | None:
-    """Return the part without a statement that fills an array, and without the array; None: it is needed."""
+    """Return the part without a statement that fills an array, and without the array; None: it is needed.
+
+    Of an array that lives on the statement stays for what it leaves, if that is less than all it computes.
+    """
     array = next(a for a in scop.arrays if a.name == giving.target.array)
     users = [s for s in scop.statements if s is not giving and s.uses(array.name)]
-    if array.origin is not Origin.INNER or not array.shape or not users or not _is_simple(giving):
+    if not array.shape or not users or not _is_simple(giving):
+        return None
+    left = None if array.origin is Origin.INNER else _left(giving, scop)
+    if array.origin is not Origin.INNER and left is None:
         return None
     value = replace(giving, value=as_stored(giving.value, array))
     made: dict[str, ScopStatement] = {}
-    count = 0
+    count = 0 if left is None else 1
     for user in users:
         shared = shared_loops(entries, [giving.name, user.name])
         if not (
@@ -77,8 +88,22 @@ def _with_elements(scop: Scop, giving: ScopStatement, entries: dict[str, Entries
         made[user.name] = user
     if (count - 1) * (instructions(value.value) + len(value.reads)) > MOST_WORK:
         return None
+    if left is not None:
+        made[giving.name] = replace(giving, domain=left)
     statements = tuple(made.get(s.name, s) for s in scop.statements)
-    return without(replace(scop, statements=statements), {giving.name})
+    found = replace(scop, statements=statements)
+    return found if left is not None else without(found, {giving.name})
+
+
+def _left(giving: ScopStatement, scop: Scop) -> isl.Set | None:
+    """Return the instances of a statement whose elements no later one overwrites; None: all, or in pieces."""
+    time = next((m for m in maps_of(scop.schedule) if m.get_tuple_name(_DIM.in_) == giving.name), None)
+    if time is None:
+        return None
+    given = giving.target.relation.intersect_domain(giving.domain)
+    overwritten = given.apply_range(given.reverse()).intersect(time.lex_lt_map(time)).domain()
+    left = giving.domain.subtract(overwritten).coalesce()
+    return None if overwritten.is_empty() or left.n_basic_set() != 1 else left
 
 
 def _is_simple(giving: ScopStatement) -> bool:
