@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyloom
+from compiled_c import compiled
 from polyloom.ir.expressions import Binary, BinaryOp, Expression, UnaryOp, walk
 from polyloom.ir.host import HostProgram, MdHom, Order
 from polyloom.ir.transform.plainer_reductions import plainer_reductions
@@ -36,6 +37,22 @@ PLACES = {
     "first": "int k = -5; for (int i = n - 1; i >= 0; i--) if (a[i] > b[i]) k = i; at[0] = k;",
     "none": f"int k = 7; {ALL} if (a[i] > 100) k = i; at[0] = k;",
 }
+EXTREMES = {
+    "first largest": (
+        f"double x = a[0]; int k = 7; {ALL} if (a[i] > x) {{ x = a[i]; k = i; }} out[0] = x; at[0] = k;"
+    ),
+    "first smallest, counted down": (
+        f"double x = 0; int k = -1; {ALL} if (a[i] < x) {{ x = a[i]; k = 3 - i; }} out[0] = x; at[0] = k;"
+    ),
+    "in a matrix": (
+        "double x = a[0]; int k = 0, l = 0; for (int i = 0; i < n / 10; i++) for (int j = 0; j < 10; j++)"
+        " if (a[10 * i + j] > x) { x = a[10 * i + j]; k = i; l = j; } out[0] = x; at[0] = 10 * k + l;"
+    ),
+    "with what lies there": (
+        f"double x = a[0], y = 5; int k = 0; {ALL} if (a[i] > x) {{ x = a[i]; k = i; y = b[i]; }}"
+        " out[0] = y; at[0] = k;"
+    ),
+}
 RECIPROCALS = {
     "product": f"double x = 1; {ALL} x *= 1 + a[i] / n; out[0] = x;",
     "sum of floats": f"float x = 0; {ALL} x += (a[i] > 0.5 ? c[i] / 3 : -c[i] / 7.0f) * c[i]; out[0] = x;",
@@ -50,10 +67,13 @@ AS_BEFORE = {
     "the largest quotient": f"double x = 0; {ALL} x = a[i] / 3 > x ? a[i] / 3 : x; out[0] = x;",
     "a quotient that is compared": f"double x = 0; {ALL} if (a[i] / 3 > 0.1) x += a[i]; out[0] = x;",
     "a divisor without a reciprocal": f"double x = 0; {ALL} x += a[i] / 1e308 + b[i] / 1e-309; out[0] = x;",
+    "a place twice as far": (
+        f"double x = a[0]; int k = 0; {ALL} if (a[i] > x) {{ x = a[i]; k = i / 2; }} out[0] = x; at[0] = k;"
+    ),
     "an unknown divisor": f"double x = 0; {ALL} x += a[i] / b[i]; out[0] = x;",
     "other terms": f"double s = 0; {ALL} {{ s += b[i]; a[i] = s; }}",
 }
-FORMS = SIZES | EQUAL_TERMS | PLACES | RECIPROCALS | AS_BEFORE
+FORMS = SIZES | EQUAL_TERMS | PLACES | EXTREMES | RECIPROCALS | AS_BEFORE
 
 
 def given(n: int) -> dict[str, Any]:
@@ -84,6 +104,8 @@ def is_plainer(form: str, program: HostProgram) -> bool:
     """Return whether a program has the form that is wanted of it."""
     if form in SIZES:
         return any(getattr(part, "op", None) is UnaryOp.ABS for part in parts(program))
+    if form in EXTREMES:
+        return all(o.combiner.commutative for hom in homs(program) for o in hom.combine if o.combiner)
     if form in RECIPROCALS:
         return all(getattr(part, "op", None) is not BinaryOp.DIVIDE for part in parts(program))
     if form in EQUAL_TERMS:
@@ -115,3 +137,23 @@ def test_beside_c(tmp_path: Path, form: str) -> None:
     made = polyloom.compile(path, device="native", threads=1, check=True)
     for n in (1, 9, 1000):
         made(n=n, **given(n))
+
+
+@pytest.mark.parametrize("form", EXTREMES)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_of_equal_values_the_first_one_counts(form: str, threads: int, tmp_path: Path) -> None:
+    """Infinities, and a start that no term is larger than, have places of their own; NaN has none."""
+    text = f"{HEAD}\n{{\n{EXTREMES[form]}\n}}\n"
+    path = tmp_path / "f.c"
+    path.write_text(text)
+    made, in_c = polyloom.load(str(path), device="native", threads=threads), compiled(text, "f", tmp_path)
+    few = [-np.inf, -2.0, 0.0, 1.0, 3.0, np.inf, np.nan]
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.choice([1, 10, 1000, 20000]))
+        values = rng.choice(few, rng.integers(1, 4))
+        arrays = given(n) | {"a": rng.choice(values, n)}
+        expected = in_c({"n": n, **arrays})
+        made(n=n, **arrays)
+        for name in ("out", "at"):
+            np.testing.assert_array_equal(arrays[name], expected[name], f"{seed} {n} {name}")

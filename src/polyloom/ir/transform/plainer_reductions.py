@@ -4,6 +4,7 @@
     s_i = s + c + .. + c (i + 1 times)      ->    s_i = s + (i + 1) c, a map
     largest of (x ? i : lowest)             ->    the same of integers of 32 bits, where i has no more
     product of (1 + a[i] / 300)             ->    product of (1 + a[i] * (1.0 / 300))
+    place of the first largest a[i]         ->    the least place of the largest ones, in any order
 
 Of zeros of both signs a reduction keeps any, so it does not matter which one a size is. A sum of equal terms
 by one product is rounded twice, however many terms there are. A quotient by what is known that only enters
@@ -16,10 +17,12 @@ Not in the papers; the second is the strength reduction of induction variables b
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from polyloom.ir.expressions import (
     Binary,
@@ -56,7 +59,7 @@ def plainer_reductions(program: HostProgram) -> HostProgram:
 def _node(node: HostNode) -> tuple[HostNode, ...]:
     if not isinstance(node, MdHom):
         return (node,)
-    return (_with_reciprocals(_narrow_places(_without_equal_terms(_of_sizes(node)))),)
+    return (_commuting(_with_reciprocals(_narrow_places(_without_equal_terms(_of_sizes(node))))),)
 
 
 def _of_sizes(hom: MdHom) -> MdHom:
@@ -178,13 +181,15 @@ def _reciprocal(divisor: Expression) -> Constant | None:
     match divisor:
         case Constant(value=value) | Convert(operand=Constant(value=value)) if kind in _WITH_RECIPROCALS:
             with np.errstate(all="ignore"):
-                number = kind.dtype.type(value)
-                inverse = kind.dtype.type(1) / number
-            least = np.finfo(kind.dtype).tiny
-            is_normal = all(np.isfinite(x) and abs(x) >= least for x in (number, inverse))
-            return Constant(float(inverse), kind) if is_normal else None
+                number = np.asarray(value, kind.dtype)
+                inverse = np.divide(1, number, dtype=kind.dtype)
+            return Constant(float(inverse), kind) if _is_normal(number) and _is_normal(inverse) else None
         case _:
             return None
+
+
+def _is_normal(number: npt.NDArray[Any]) -> bool:
+    return bool(np.isfinite(number)) and abs(float(number)) >= float(np.finfo(number.dtype).tiny)
 
 
 _WITH_RECIPROCALS = (ElementType.FLOAT32, ElementType.FLOAT64)
@@ -252,3 +257,104 @@ def _narrowed(place: Expression) -> Expression:
             return inner
         case _:
             return Convert(_NARROW, place)
+
+
+def _commuting(hom: MdHom) -> MdHom:
+    """Return a reduction to the place of an extreme by an operator whose operands may change places.
+
+    Of equal values the one at the first point counts, which its place tells. What the reduction starts from
+    comes before all points: its place does not count, and is put in at the end.
+    """
+    combiners = {o.combiner for o in hom.combine if o.order is Order.POINTWISE}
+    found = combiners.pop() if len(combiners) == 1 and len(hom.combine) else None
+    if found is None or found.commutative or any(o.order is not Order.POINTWISE for o in hom.combine):
+        return hom
+    wins, places = _first_extreme(hom, found.results), _places(hom)
+    if wins is None or places is None or None in hom.initial:
+        return hom
+    count, total = len(hom.outputs), len(hom.inputs)
+    earlier: Expression | None = None
+    starts, finish = list(hom.initial), list(hom.finish)
+    neutral, whole = list(found.neutral), dict[int, Expression]()
+    for o, upwards in reversed(places):
+        kind = hom.terms[o].type
+        a, b = Read(o, kind), Read(count + o, kind)
+        before = Compare(CompareOp.LT if upwards else CompareOp.GT, b, a)
+        same = None if earlier is None else Binary(BinaryOp.AND, Compare(CompareOp.EQ, b, a), earlier)
+        earlier = before if same is None else Binary(BinaryOp.OR, before, same)
+        ends = int(kind.lowest), int(kind.highest)
+        first, last = ends if upwards else ends[::-1]
+        start, starts[o], neutral[o] = starts[o], Constant(first, kind), last
+        assert start is not None
+        is_start = Compare(CompareOp.EQ, Read(total + o, kind), Constant(first, kind))
+        whole[total + o] = Select(is_start, start, Read(total + o, kind))
+    assert earlier is not None
+    tie = Binary(BinaryOp.AND, Compare(CompareOp.EQ, wins.left, wins.right), earlier)
+    takes = Binary(BinaryOp.OR, wins, tie)
+    results = tuple(
+        replace(r, condition=takes) if isinstance(r, Select) and r.then != wins.left else r
+        for r in found.results
+    )
+    for o, end in enumerate(finish):
+        value: Expression = Read(total + o, hom.terms[o].type) if end is None else end
+        made = rebuilt(value, lambda e: whole.get(e.position) if isinstance(e, Read) else None)
+        finish[o] = end if made == value else made
+    combiner = replace(found, results=results, neutral=tuple(neutral), commutative=True)
+    return replace(
+        hom,
+        combine=tuple(replace(o, combiner=combiner) for o in hom.combine),
+        initial=tuple(starts),
+        finish=tuple(finish),
+    )
+
+
+def _first_extreme(hom: MdHom, results: Sequence[Expression]) -> Compare | None:
+    """Return when the right operand wins, where an operator takes one whole operand by one of its values."""
+    count, found = len(results), set[Compare]()
+    for o, (result, term) in enumerate(zip(results, hom.terms, strict=True)):
+        match result:
+            case Select(
+                condition=Compare(op=CompareOp.GT | CompareOp.LT) as wins, then=then, otherwise=other
+            ) if (then, other) == (Read(count + o, term.type), Read(o, term.type)):
+                found.add(wins)
+            case _:
+                return None
+    if len(found) != 1:
+        return None
+    (wins,) = found
+    values = [o for o, t in enumerate(hom.terms) if wins == replace(wins, left=Read(count + o, t.type))]
+    return wins if any(wins.right == Read(o, hom.terms[o].type) for o in values) else None
+
+
+def _places(hom: MdHom) -> list[tuple[int, bool]] | None:
+    """Return an output for each dimension that grows along it, or falls; None where there is none for one."""
+    ranges, found = ValueRanges(hom.extents), list[tuple[int, bool]]()
+    for d in range(len(hom.extents)):
+        grown = ((o, _grows(term, d)) for o, term in enumerate(hom.terms))
+        place = next(((o, upwards) for o, upwards in grown if upwards is not None), None)
+        if place is None:
+            return None
+        kind = hom.terms[place[0]].type
+        low, high = ranges.of(hom.terms[place[0]])
+        if not int(kind.lowest) < low <= high < int(kind.highest):
+            return None
+        found.append(place)
+    return found
+
+
+def _grows(term: Expression, d: int) -> bool | None:
+    """Whether an integer grows with an iterator, or falls; None where it is something else."""
+    match term:
+        case Iterator(dimension=k, type=kind) if k == d and not kind.is_float:
+            return True
+        case Binary(op=BinaryOp.ADD, left=a, right=Constant(type=kind)) if not kind.is_float:
+            return _grows(a, d)
+        case Binary(op=BinaryOp.ADD, left=Constant(type=kind), right=a) if not kind.is_float:
+            return _grows(a, d)
+        case Binary(op=BinaryOp.SUBTRACT, left=a, right=Constant(type=kind)) if not kind.is_float:
+            return _grows(a, d)
+        case Binary(op=BinaryOp.SUBTRACT, left=Constant(type=kind), right=a) if not kind.is_float:
+            grows = _grows(a, d)
+            return None if grows is None else not grows
+        case _:
+            return None

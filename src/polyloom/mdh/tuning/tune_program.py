@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from polyloom.ir.host import HostProgram
 from polyloom.ir.integers import integer
 from polyloom.ir.transform.narrow_integers import narrow_integers
+from polyloom.ir.transform.plainer_reductions import plainer_reductions
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.flops import operation_count
 from polyloom.mdh.lowering.tuning_targets import TuneTarget, tune_targets
@@ -49,7 +50,7 @@ def tune_programs(
     Errors: those of ``tune.tune``.
     """
     if device.platform == NATIVE:
-        programs = [narrow_integers(program) for program in programs]
+        programs = [narrow_integers(plainer_reductions(program)) for program in programs]
     found = [target for program in programs for target in tune_targets(program)]
     targets = _distinct(found, device)
     with ExitStack() as stack:
