@@ -2,6 +2,7 @@
 
     python benchmarks/stencils.py                        all of them, large and small
     python benchmarks/stencils.py heat-2d --rounds 5     one of them
+    python benchmarks/stencils.py heat-3d --behind 56    arrays that begin so many bytes behind a line
 
 The bound is what untiled code can reach: each array that a sweep reads or stores goes through memory once, at
 the bandwidth of STREAM's copy, measured in the same rounds by as many threads. Times are the least of the
@@ -23,11 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import polyloom
 from polyloom.mdh.lowering.time_tiles.choose import Tiled
 from polyloom.mdh.native import execution
 
+Array = npt.NDArray[Any]
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
 
 
@@ -154,7 +157,20 @@ def ours(path: Path, threads: int, *, tiles: bool) -> Any:
     return call
 
 
-def measure(stencil: Stencil, steps: int, n: int, rounds: int, threads: int, folder: Path) -> str:
+def copied(array: Array, behind: int | None) -> Array:
+    """Return a copy that begins so many bytes behind a line of 64; None: where it may be."""
+    if behind is None:
+        return array.copy()
+    room = np.empty(array.nbytes + 128, np.uint8)
+    first = (behind - room.ctypes.data) % 64
+    made = room[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
+
+
+def measure(
+    stencil: Stencil, steps: int, n: int, rounds: int, threads: int, folder: Path, behind: int | None = None
+) -> str:
     """Return a row of the table."""
     path = folder / "stencil.c"
     path.write_text(stencil.text)
@@ -171,7 +187,7 @@ def measure(stencil: Stencil, steps: int, n: int, rounds: int, threads: int, fol
     for number in range(rounds + 1):
         bytes_per_second = max(bytes_per_second, stream())
         for name, run in runs.items():
-            arrays = [array.copy() for array in start]
+            arrays = [copied(array, behind) for array in start]
             begin = time.perf_counter()
             run(steps, n, *arrays)
             if number:
@@ -195,6 +211,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="stencils, by the start of their name; none: all")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--behind", type=int, metavar="BYTES", help="where arrays begin in a line of 64 bytes"
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--large",
@@ -218,7 +237,9 @@ def main() -> None:
             continue
         for steps, n in (stencil.sizes[k] for k in options.sizes):
             with tempfile.TemporaryDirectory() as folder:
-                row = measure(stencil, steps, n, options.rounds, options.threads, Path(folder))
+                row = measure(
+                    stencil, steps, n, options.rounds, options.threads, Path(folder), options.behind
+                )
             print(row, flush=True)
 
 
