@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
@@ -122,16 +123,18 @@ def _work_per_pe(
     program: WaferProgram, task: ComputeTask, inputs: Mapping[str, AnyArray], invocations: int
 ) -> tuple[Integers, Integers]:
     """Return, for each PE, the instances that run and the elements that arrive for them."""
-    placement = program.analysis.mapping.placement[task.statement.name].as_pw_multi_aff()
-    grid = program.analysis.mapping.grid
+    relation, domain = program.analysis.mapping.placement[task.statement.name], task.statement.domain
+    placement, grid = relation.as_pw_multi_aff(), program.analysis.mapping.grid
     instances = np.zeros(grid.width * grid.height, dtype=np.int64)
     sent = _times_sent(program, task, inputs, invocations)
     pairs = [np.zeros(0, dtype=np.int64)]
-    for points in _points(task.statement.domain):
+    looked_at = _deciding(relation, domain) if sent is None or task.trigger is None else domain
+    alike = math.prod(domain) // max(1, math.prod(looked_at))
+    for points in _points(looked_at):
         (xs, ys), _ = evaluate_function(placement, list(points), {})
         pe = np.broadcast_to(ys * grid.width + xs, points.shape[1:])
         if sent is None or task.trigger is None:
-            instances += np.bincount(pe, minlength=len(instances)) * invocations
+            instances += np.bincount(pe, minlength=len(instances)) * (alike * invocations)
             continue
         element = _element_number(task.statement.reads[task.trigger], points, sent.shape)
         instances += np.bincount(pe, sent.ravel()[element], len(instances)).astype(np.int64)
@@ -140,6 +143,13 @@ def _work_per_pe(
         return instances, np.zeros_like(instances)
     pe, element = np.divmod(np.unique(np.concatenate(pairs)), sent.size)
     return instances, np.bincount(pe, sent.ravel()[element], len(instances)).astype(np.int64)
+
+
+def _deciding(relation: isl.Map, domain: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the domain with one value only of each iterator that does not decide where an instance is."""
+    where = relation.as_pw_multi_aff().gist(relation.domain())
+    decides = (where.involves_dims(isl.dim_type.in_, k, 1) for k in range(len(domain)))
+    return tuple(n if d else min(n, 1) for n, d in zip(domain, decides, strict=True))
 
 
 def _times_sent(
