@@ -18,6 +18,7 @@ from polyloom.polyhedra.box_hull import box_hull
 from polyloom.polyhedra.compression import variable_compression
 from polyloom.polyhedra.enumeration import enumerate_sizes
 from polyloom.polyhedra.functions import function_of
+from polyloom.polyhedra.text.documents import point_text
 
 POINT = "[n] -> { S[] : 0 <= n < 5 }"
 
@@ -107,12 +108,19 @@ def test_a_point_under_strides_and_bounds_is_one() -> None:
     assert constant_point(isl.Set(f"{{ x[i0, i1, i2] : {rest} and 0 <= i2 <= 1 }}")) is None
 
 
+OF_SEVERAL_PIECES = (
+    "[p, q] -> { S[x0, x1, x2 = -1 - p + q - x0 + x1] : (-1 - p + 3q + x0 + 2x1) mod 6 = 0 "
+    "and -1 <= p <= 2 and -1 <= q <= 2 and 0 <= x0 <= 4 and x1 > p - q + x0 and 0 <= x1 <= 4 "
+    "and x1 <= 5 + p - q + x0 }"
+)
+"""Of its maximum isl's conversion to a function loses a whole piece, the first time that it is asked."""
+
+
 def test_a_point_of_several_pieces_has_a_value_wherever_it_has_one() -> None:
-    """Of this maximum isl's conversion loses a whole piece."""
-    points = isl.Set(
-        "[p, q] -> { S[x0, x1, x2 = -1 - p + q - x0 + x1] : (-1 - p + 3q + x0 + 2x1) mod 6 = 0 "
-        "and -1 <= p <= 2 and -1 <= q <= 2 and 0 <= x0 <= 4 and x1 > p - q + x0 and 0 <= x1 <= 4 "
-        "and x1 <= 5 + p - q + x0 }"
-    )
-    highest = elementwise_maximum(points)
+    highest = elementwise_maximum(isl.Set(OF_SEVERAL_PIECES))
     assert isl.Set.from_pw_multi_aff(function_of(highest)).is_equal(highest)
+
+
+def test_the_text_of_a_point_of_several_pieces_is_read_as_it() -> None:
+    highest = elementwise_maximum(isl.Set(OF_SEVERAL_PIECES))
+    assert isl.Set(point_text(highest)).is_equal(highest)

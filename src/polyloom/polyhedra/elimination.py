@@ -15,7 +15,7 @@ import islpy as isl
 
 from polyloom.polyhedra.bounds import box_between, elementwise_maximum, elementwise_minimum
 from polyloom.polyhedra.compression import variable_compression
-from polyloom.polyhedra.functions import compose, linear
+from polyloom.polyhedra.functions import compose, function_of, linear
 from polyloom.polyhedra.lattice import Vector, column_echelon
 
 _DIM = isl.dim_type
@@ -114,5 +114,5 @@ def _solved(points: isl.Set, rest: isl.Set, k: int) -> isl.MultiAff | None:
     lifted = onto.project_out(_DIM.out, k, 1).reverse()
     if not lifted.is_single_valued():
         return None
-    functions = lifted.as_pw_multi_aff().coalesce().gist(rest)
+    functions = function_of(lifted).coalesce().gist(rest)
     return functions.as_multi_aff() if functions.isa_multi_aff() else None

@@ -11,7 +11,7 @@ _DIM = isl.dim_type
 
 def as_function(relation: isl.Map) -> isl.MultiAff:
     """Return a relation that is one affine function on its whole domain, domain constraints dropped."""
-    return relation.as_pw_multi_aff().coalesce().as_multi_aff()
+    return function_of(relation).coalesce().as_multi_aff()
 
 
 def function_of(point: isl.Set | isl.Map) -> isl.PwMultiAff:

@@ -11,6 +11,7 @@ import islpy as isl
 from polyloom.polyhedra.binding import bind_range
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.effort import remembered
+from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.loops.floors import other_forms
 from polyloom.polyhedra.loops.meaning import visited, visited_in_order
 from polyloom.polyhedra.loops.tree import (
@@ -141,7 +142,7 @@ class CodeBuilder:
         """Return the instance that a schedule maps to the point ``names``, if there is one."""
         here = bind_range(relation, names)
         inner = CodeBuilder(self.context.align_params(here.get_space().params()), self.names)
-        point = here.as_pw_multi_aff()
+        point = function_of(here)
         coordinates = (inner.value(point.get_pw_aff(k)) for k in range(here.dim(_DIM.set)))
         instance = Instance(here.get_tuple_name() or "", tuple(coordinates))
         condition = inner.condition(here)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import islpy as isl
 
+from polyloom.polyhedra.functions import function_of
+
 
 def relation_text(points: isl.Set | isl.Map) -> str:
     """Return a set or relation, coalesced, with the constraints on its parameters."""
@@ -17,7 +19,7 @@ def placement_text(relation: isl.Map) -> str:
     """
     if relation.is_empty() or not relation.is_single_valued():
         return relation_text(relation)
-    return str(relation.as_pw_multi_aff().coalesce())
+    return str(function_of(relation).coalesce())
 
 
 def point_text(point: isl.Set) -> str:
@@ -25,7 +27,7 @@ def point_text(point: isl.Set) -> str:
 
     isl reads the string as a set too.
     """
-    return str(point) if point.is_empty() else str(point.as_pw_multi_aff().coalesce())
+    return str(point) if point.is_empty() else str(function_of(point).coalesce())
 
 
 def offset_text(offset: isl.MultiAff) -> str:

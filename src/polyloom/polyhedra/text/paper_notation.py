@@ -6,6 +6,7 @@ import re
 
 import islpy as isl
 
+from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.text.documents import placement_text
 
 Points = isl.Set
@@ -57,7 +58,7 @@ def point_notation(point: isl.Set, known: isl.Set | None = None, *, ascii_only: 
     """
     if point.is_empty():
         return set_notation(point, ascii_only=ascii_only)
-    function = point.as_pw_multi_aff().coalesce()
+    function = function_of(point).coalesce()
     simpler = function if known is None else function.gist_params(known)
     return _first_pieces(notation(str(simpler), ascii_only=ascii_only))
 

@@ -57,7 +57,10 @@ def _is_iterator(place: int, loops: int) -> bool:
 
 
 def _affs(schedule: isl.Map) -> list[isl.Aff]:
-    """Return the schedule's dimensions as functions of the iterators."""
+    """Return the schedule's dimensions as functions of the iterators, on one piece.
+
+    That is enough: constants are the same on all, and nobody asks for the others.
+    """
     function = schedule.as_pw_multi_aff()
     return [function.get_pw_aff(k).get_pieces()[0][1] for k in range(function.dim(_DIM.out))]
 

@@ -15,6 +15,7 @@ import islpy as isl
 
 from polyloom.polyhedra.bounds import greatest_value, least_value
 from polyloom.polyhedra.effort import TooHardError, at_most
+from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.lattice import column_echelon
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.model import ScopStatement
@@ -321,7 +322,7 @@ def _band(statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> list[Hy
 
 
 def _linear_rows(relation: isl.Map) -> list[Row] | None:
-    functions = relation.as_pw_multi_aff()
+    functions = function_of(relation)
     if not functions.isa_multi_aff():
         return None
     function = functions.as_multi_aff()

@@ -12,6 +12,7 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.vectorized import contains, evaluate_function
 from polyloom.wafer.explain.grids import NO_ROLE, WATCH_ALL, Integers, Pe, RouteGrid, role_grid, route_grids
 from polyloom.wafer.network.blocks import Line
@@ -195,5 +196,5 @@ def _colors_of_ports(network: NetworkProgram, line: Line) -> dict[int, int]:
     external = line.group.ports.range_factor_domain().range()
     ports = external.apply(isl.Map(f"{{ PE[x, y] -> port[{axis}] }}"))
     is_port = np.broadcast_to(contains(ports, [places], {}), places.shape)
-    (values,), _ = evaluate_function(line.group.color.as_pw_multi_aff(), [places], {})
+    (values,), _ = evaluate_function(function_of(line.group.color), [places], {})
     return {int(p): names[int(c)] for p, c in zip(places[is_port], values[is_port], strict=True)}

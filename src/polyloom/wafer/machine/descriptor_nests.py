@@ -15,7 +15,7 @@ from polyloom.polyhedra.bounds import (
     is_independent_of,
 )
 from polyloom.polyhedra.compression import variable_compression
-from polyloom.polyhedra.functions import compose, is_linear
+from polyloom.polyhedra.functions import compose, function_of, is_linear
 from polyloom.polyhedra.loops.generate import IntExpression, Number, product_of
 
 _DIM = isl.dim_type
@@ -87,9 +87,9 @@ def linear_function(relation: isl.Map) -> isl.MultiAff | None:
 
 
 def _as_linear(relation: isl.Map) -> isl.MultiAff | None:
-    function = relation.as_pw_multi_aff().coalesce()
+    function = function_of(relation).coalesce()
     if function.n_piece() > 1:
-        function = relation.coalesce().as_pw_multi_aff()
+        function = function_of(relation.coalesce())
     if not function.isa_multi_aff():
         function = function.gist(relation.domain())
     if not function.isa_multi_aff():

@@ -15,6 +15,7 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.vectorized import Integers, evaluate_function
 from polyloom.wafer.host.transfers import PortOrder
 
@@ -79,7 +80,7 @@ def positions_of(elements: Integers, relation: isl.Map, positions: Integers) -> 
     if rank == 0:
         return np.broadcast_to(positions.reshape(-1)[:1], (max(len(elements), 1),))
     columns = [np.ascontiguousarray(elements[:, k]) for k in range(rank)]
-    found, _ = evaluate_function(relation.as_pw_multi_aff(), columns, {})
+    found, _ = evaluate_function(function_of(relation), columns, {})
     return positions[tuple(found)]
 
 

@@ -18,6 +18,7 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported,
 from polyloom.ir.host import Index
 from polyloom.ir.program import Program
 from polyloom.ir.statements import Statement
+from polyloom.polyhedra.functions import function_of
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.mapping.mapping import Mapping as LairMap
@@ -176,7 +177,7 @@ def _expressions(given: Given, statement: Statement) -> tuple[Index, Index]:
     relation = given.directions[statement.name]
     if not relation.is_single_valued():
         raise PolyloomError(_not_affine(given, statement))
-    function = relation.as_pw_multi_aff().gist(relation.domain()).coalesce()
+    function = function_of(relation).gist(relation.domain()).coalesce()
     if not function.isa_multi_aff():
         raise PolyloomError(_not_affine(given, statement))
     pair = function.as_multi_aff()

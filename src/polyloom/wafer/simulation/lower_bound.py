@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from polyloom.ir.host import View
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.vectorized import Integers, evaluate_function
 from polyloom.wafer.dataflow.tasks import ComputeTask
 from polyloom.wafer.host.transfers import PortOrder, encode, port_orders
@@ -124,7 +125,7 @@ def _work_per_pe(
 ) -> tuple[Integers, Integers]:
     """Return, for each PE, the instances that run and the elements that arrive for them."""
     relation, domain = program.analysis.mapping.placement[task.statement.name], task.statement.domain
-    placement, grid = relation.as_pw_multi_aff(), program.analysis.mapping.grid
+    placement, grid = function_of(relation), program.analysis.mapping.grid
     instances = np.zeros(grid.width * grid.height, dtype=np.int64)
     sent = _times_sent(program, task, inputs, invocations)
     pairs = [np.zeros(0, dtype=np.int64)]

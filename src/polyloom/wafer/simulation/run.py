@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.polyhedra.effort import naming
+from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.vectorized import Integers, contains, evaluate_function
 from polyloom.wafer.dataflow.local_arrays import LocalArray, resident_tensors
 from polyloom.wafer.dataflow.reductions import Results
@@ -171,7 +172,7 @@ def _feed(fabric: Fabric, program: WaferProgram, inputs: Mapping[str, AnyArray],
 def _orders(program: WaferProgram, group: PortGroup) -> Iterator[tuple[PortOrder, int]]:
     """Yield the ports of a group, each with its color."""
     extent = program.analysis.border.given.grid.positions(group.side)
-    color = group.color.as_pw_multi_aff()
+    color = function_of(group.color)
     for order in port_orders(group.ports, group.side, extent):
         (value,), _ = evaluate_function(color, [np.full(1, order.position)], {})
         yield order, int(value.item())

@@ -245,7 +245,7 @@ class _Tiles:
         row = tuple(int(k == inner[0]) for k in range(points.dim(_DIM.set)))
         values = rows_map(points.get_space(), row)
         least = values.intersect_domain(points).range().lexmin()
-        if least.as_pw_multi_aff().n_piece() != 1:
+        if least.as_pw_multi_aff().n_piece() != 1:  # a lost piece hurts nobody: the set itself is used
             return leaf
         apart = isl.Map.from_domain_and_range(least, isl.Set("{ [k] }")).deltas_map()
         steps = isl.Set(f"[{self.terms}] -> {{ [d] : 0 <= d - {TERMS} * {self.terms} < {TERMS} }}")

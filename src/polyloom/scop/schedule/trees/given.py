@@ -25,6 +25,7 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, error
 from polyloom.ir.naming import fresh
 from polyloom.polyhedra.binding import parameter_names
+from polyloom.polyhedra.functions import function_of
 from polyloom.scop.dependence.dependences import Dependences
 from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.schedule.hyperplanes import Edge, rows_map
@@ -315,7 +316,7 @@ def _member(times: Mapping[str, isl.Map]) -> _Member | None:
     rows: dict[str, Row] = {}
     sizes: set[int] = set()
     for name, relation in times.items():
-        function = relation.as_pw_multi_aff().gist(relation.domain()).coalesce()
+        function = function_of(relation).gist(relation.domain()).coalesce()
         found = _row(function.as_multi_aff().get_at(0)) if function.isa_multi_aff() else None
         if found is None:
             return None
