@@ -45,3 +45,18 @@ def test_nested_structures(n: int) -> None:
     assert result.passed
     assert result.check is not None
     assert "the C program" in result.check.by
+
+
+TRUTHS = """
+struct in { int x; _Bool p[3]; };
+void f(int n, struct in t[n], int a[n])
+{
+  for (int i = 0; i < n; i++)
+    if (i % 2) a[i] += t[i].p[1] + t[i].x; else t[i].p[0] = a[i] > 2;
+}
+"""
+
+
+def test_the_check_gives_members_the_bytes_of_its_inputs() -> None:
+    """Elements of ``_Bool`` that nothing stores into stay as they are, as those of arrays do."""
+    assert polyloom.load(TRUTHS).run(n=11, check=True).passed

@@ -385,7 +385,8 @@ def _filled(k: int, slot: Slot) -> str:
     """Return a statement that gives a variable what its slot holds."""
     memory, kind = f"polyloom_slots[{k}].memory", C_TYPES[slot.type]
     if len(slot.path) > 1:
-        return _for_all(k, slot, f"{{element}} = (({kind} *){memory})[{{at}}];")
+        given = f"(({kind} *){memory}) + {{at}}"  # the bytes, as of arrays: also a truth value that is 2
+        return _for_all(k, slot, f"__builtin_memcpy((void *)&{{element}}, {given}, sizeof {{element}});")
     if _is_pointer(slot.variable):
         return f"{slot.variable.name} = {memory};"
     if isinstance(slot.variable.type, Array):
