@@ -28,6 +28,7 @@ from polyloom.mdh.device.drivers import Surroundings, missing_drivers, show_driv
 from polyloom.mdh.device.pocl import (
     _PROCESSORS,
     keep_threads_apart,
+    let_linker_be_found,
     name_field,
     needs_repair,
     processor_flags,
@@ -242,6 +243,20 @@ def test_threads_stay_apart_where_all_cores_are_ours(
         monkeypatch.delenv("POCL_AFFINITY")
     keep_threads_apart(frozenset(cores))
     assert os.environ.get("POCL_AFFINITY") == after
+
+
+@pytest.mark.parametrize("given", [None, "", "/nowhere", "linker"])
+def test_the_linker_is_found(given: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PoCL ends the process where it finds no `ld`; a `PATH` that has one stays as it is."""
+    (tmp_path / "ld").write_text("#!/bin/sh\n")
+    (tmp_path / "ld").chmod(0o755)
+    path = str(tmp_path) if given == "linker" else given
+    monkeypatch.setenv("PATH", path or "")
+    if path is None:
+        monkeypatch.delenv("PATH")
+    let_linker_be_found()
+    added = {None: os.defpath, "": os.defpath, "/nowhere": f"/nowhere{os.pathsep}{os.defpath}"}
+    assert os.environ["PATH"] == added.get(given, path)
 
 
 def test_when_a_repair_is_needed() -> None:

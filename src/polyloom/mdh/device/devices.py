@@ -24,6 +24,7 @@ from polyloom.mdh.device.forked import never_release_in_children
 from polyloom.mdh.device.pocl import (
     is_repairable,
     keep_threads_apart,
+    let_linker_be_found,
     needs_repair,
     processor_flags,
     processor_for,
@@ -255,6 +256,7 @@ def _found() -> tuple[tuple[DeviceModel, cl.Device], ...]:
     _loaded.append(os.getpid())
     never_release_in_children()
     keep_threads_apart()
+    let_linker_be_found()
     import pyopencl as cl
 
     try:

@@ -10,6 +10,8 @@ pointer to the target triple. The memory is read through
 said on stderr, and can be refused (``--no-driver-patch``). Nothing is touched where PoCL names the
 processor rightly, or where the structure does not look exactly so.
 
+PoCL links each kernel by ``ld``, which it looks for in ``PATH``, and ends the process where it finds none.
+
 Short kernels end before the system has spread PoCL's threads over the cores: some launches then run on one
 core, and take twice as long.
 """
@@ -21,6 +23,8 @@ import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
+
+from polyloom.programs import find_program
 
 _AFFINITY = "POCL_AFFINITY"
 _UNKNOWN = "generic"
@@ -72,6 +76,13 @@ def keep_threads_apart(cores: frozenset[int] | None = None) -> None:
     allowed = _cores() if cores is None else cores
     if allowed == frozenset(range(os.cpu_count() or 0)):
         os.environ.setdefault(_AFFINITY, "1")
+
+
+def let_linker_be_found() -> None:
+    """Add the system's own folders to ``PATH`` where it is not set, or has no ``ld``."""
+    if find_program("ld") is None or "PATH" not in os.environ:
+        given = os.environ.get("PATH", "")
+        os.environ["PATH"] = os.pathsep.join(filter(None, (given, os.defpath)))
 
 
 def _cores() -> frozenset[int]:
