@@ -148,7 +148,7 @@ def _work_per_pe(
 
 def _deciding(relation: isl.Map, domain: tuple[int, ...]) -> tuple[int, ...]:
     """Return the domain with one value only of each iterator that does not decide where an instance is."""
-    where = relation.as_pw_multi_aff().gist(relation.domain())
+    where = function_of(relation).gist(relation.domain())
     decides = (where.involves_dims(isl.dim_type.in_, k, 1) for k in range(len(domain)))
     return tuple(n if d else min(n, 1) for n, d in zip(domain, decides, strict=True))
 
