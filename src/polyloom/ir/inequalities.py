@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from polyloom.ir.host import Index
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in, sum_of
 
 
 def condition_of(inequalities: Sequence[Index], iterators: Sequence[str]) -> IntExpression | None:
@@ -47,6 +47,20 @@ def conjunction(conditions: Sequence[IntExpression]) -> IntExpression | None:
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else Operation("and", tuple(conditions))
+
+
+def without_products(condition: IntExpression | None) -> IntExpression | None:
+    """Return what of a condition multiplies no two names: it holds where the condition does."""
+    return conjunction([part for part in conjuncts(condition) if not _multiplies_names(part)])
+
+
+def _multiplies_names(expression: IntExpression) -> bool:
+    match expression:
+        case Operation(operator=operator, operands=operands):
+            named = sum(bool(names_in(operand)) for operand in operands)
+            return (operator == "*" and named > 1) or any(map(_multiplies_names, operands))
+        case _:
+            return False
 
 
 _DIFFERENCES = {

@@ -170,6 +170,8 @@ class Scop:
     """The scalar that holds what the function returns, where the part is the whole function."""
     present: tuple[str, ...] = ()
     """C's names of the pointers that are taken not to be NULL; empty where another variable has that name."""
+    equal: tuple[IntExpression, ...] = ()
+    """What of the parameters is taken for granted beside ``context``: equations that are not affine."""
     marked: bool = True
     """Whether a person said that it is one (``#pragma scop``): then all of it is wanted, or a reason."""
     unshared: bool = False

@@ -14,6 +14,7 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, Unsupported, error, remark
 from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, MdHom, Nest, Role, has_shared_loops
+from polyloom.ir.inequalities import conjunction
 from polyloom.ir.naming import Names
 from polyloom.ir.node_names import with_unique_names
 from polyloom.ir.rounding.library_functions import library_functions
@@ -129,7 +130,7 @@ def _in_context(program: HostProgram, scop: Scop) -> HostProgram:
     with at_most(_CONTEXT, f"what is known of the parameters of `{scop.name}`"):
         context = scop.context.params()
         condition = CodeBuilder(isl.Set.universe(context.get_space()), {}).condition(context)
-    return replace(program, context=condition)
+    return replace(program, context=conjunction([c for c in (condition, *scop.equal) if c is not None]))
 
 
 def _transformation(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transformation:

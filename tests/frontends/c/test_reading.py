@@ -6,11 +6,14 @@ import shutil
 from pathlib import Path
 
 import islpy as isl
+import numpy as np
 import pytest
 
+from polyloom import load
 from polyloom.diagnostics import PolyloomError, Source, Unsupported, render
-from polyloom.frontends.c import read_c
+from polyloom.frontends.c import read_c, read_computed
 from polyloom.ir.expressions import Constant
+from polyloom.ir.text.integers import integer_text
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import Name, Number
 from polyloom.scop.model import Origin
@@ -169,27 +172,87 @@ void f(FILE *file, union u *x, double **rows, int n, double a[n])
     assert caught.value.diagnostics[0].code == "c-type"
 
 
-LEADING = """void f(int n, int ld, int *a, int *b)
+LEADING = """void f(int n, int ld, int other, int *a, int *b, int *c)
 {
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++)
-      a[i * ld + j] = b[i * ld + j];
+      a[i * ld + j] = b[i * ld + j] + c[i * other + j];
 }
 """
 
 
 def test_rows_of_a_written_array_are_taken_not_to_overlap() -> None:
+    """Then it is known of arrays that are read: `b` has the same rows."""
     (scop,) = read_c(Source("f.c", LEADING))
-    assert {a.name: len(a.shape) for a in scop.arrays} == {"a": 2, "b": 1}
+    assert {a.name: len(a.shape) for a in scop.arrays} == {"a": 2, "b": 2, "c": 1}
     assert "the rows of `a` do not overlap" in scop.assumed
     assert scop.context.intersect(isl.Set("[n, ld] -> { : n = 5 and ld = 4 }")).is_empty()
 
 
+def test_rows_of_an_array_that_is_read_are_taken_not_to_overlap_where_callers_ask() -> None:
+    """Of few conditions: the original loops do nothing where there are no rows."""
+    (part,) = read_computed(Source("f.c", LEADING), unmarked=True)
+    assert {a.name: len(a.shape) for a in part.scop.arrays} == {"a": 2, "b": 2, "c": 2}
+    asked = isl.Set("[n, ld, other] -> { : ld >= n and other >= n }")
+    assert part.scop.context.is_equal(asked) and not part.remarks
+
+
 def test_subscripts_that_stay_as_they_are_are_remarked() -> None:
     (scop,) = read_c(Source("f.c", LEADING))
-    assert [p.name for p in scop.parameters] == ["n", "ld"]
+    assert [p.name for p in scop.parameters] == ["n", "ld", "other"]
     (remark,) = scop.remarks
-    assert remark.code == "c-linearised" and "less than `ld`" in remark.notes[0]
+    assert remark.code == "c-linearised" and "less than `other`" in remark.notes[0]
+
+
+STRIDES = {
+    "(i * n + k) * 3 + c": "[i, k, c]",
+    "2 * i * n + k": "[2i, k]",
+    "3 * i * n + 3 * k + 2 - c": "[i, k, 2 - c]",
+    "(i * n + k + 1) * 3 + c - 3": "[i, k, c]",
+    "i * 6 * n + 2 * k + 1": "[6i, 2k + 1]",
+    "4 * i * n + 2 * c * n + k": "[4i + 2c, k]",
+}
+
+
+@pytest.mark.parametrize("subscript", STRIDES)
+def test_strides_that_are_multiples_of_numbers(subscript: str) -> None:
+    last = "n / 2" if "2 * k" in subscript else "n"
+    text = f"""void f(int m, int n, int *a) {{
+      for (int i = 0; i < m; i++) for (int k = 0; k < {last}; k++) for (int c = 0; c < 3; c++)
+        a[{subscript}] = i; }}"""
+    (scop,) = read_c(Source("f.c", text))
+    (statement,) = scop.statements
+    wanted = isl.Map(f"[m, n] -> {{ {statement.name}[i, k, c] -> a{STRIDES[subscript]} }}")
+    assert not scop.remarks and statement.target.relation.is_subset(wanted)
+
+
+HEADS = """void f(int n, int C, int NH, int hs, int *a, int *b)
+{
+  for (int i = 0; i < n; i++)
+    for (int h = 0; h < NH; h++)
+      for (int k = 0; k < hs; k++)
+        a[i * C + h * hs + k] = b[i * 3 * C + h * hs + k + C];
+}
+"""
+
+
+def test_a_parameter_is_the_product_of_others_where_strides_say_so() -> None:
+    (scop,) = read_c(Source("f.c", HEADS))
+    shapes = {a.name: [None if n is None else integer_text(n) for n in a.shape] for a in scop.arrays}
+    assert shapes == {"a": [None, "NH", "hs"], "b": [None, "NH", "hs"]}
+    assert [integer_text(condition) for condition in scop.equal] == ["C == NH * hs"]
+    assert "`C == NH * hs`" in scop.assumed and "C" in [p.name for p in scop.parameters]
+
+
+def test_values_for_which_a_parameter_is_no_such_product_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "f.c").write_text(HEADS)
+    program = load(tmp_path / "f.c")
+    b = np.arange(144, dtype=np.int32).reshape(18, 2, 4)
+    given = {"n": 3, "NH": 2, "hs": 4, "a": np.zeros((3, 2, 4), np.int32), "b": b}
+    assert (program(**given, C=8) == b[1:9:3]).all()
+    with pytest.raises(PolyloomError) as caught:
+        program(**given, C=10)
+    assert [d.code for d in caught.value.diagnostics] == ["parameter-value"]
 
 
 def test_an_expression_that_is_too_long_is_refused() -> None:

@@ -151,6 +151,15 @@ def test_under_sanitizers(compiler: str, tmp_path: Path) -> None:
     assert printed(program, OMP_NUM_THREADS=3) == expected(CORPUS / "elimination.c", tmp_path / "sequential")
 
 
+def test_what_is_assumed_of_sizes_is_asked(tmp_path: Path) -> None:
+    """Of few conditions; each array of the file gets its dimensions."""
+    found = drop_in(CORPUS / "padded_rows.c", target="c")
+    assert not [r for r in found.remarks if r.code in ("c-linearised", "drop-in-left")]
+    text = found.files[FUNCTIONS]
+    for condition in ("V >= 0 && Vp >= V", "Vp >= V", "C == NH * hs", "m == nb * bs"):
+        assert f"!({condition}) || " in text
+
+
 OPENMP_THREADS = """\
         take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
 """

@@ -24,7 +24,7 @@ from polyloom.frontends.c.expressions.values import value
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
 from polyloom.frontends.c.integers.linearised import delinearise
 from polyloom.frontends.c.integers.sizes import size_of
-from polyloom.frontends.c.scope.drafts import FoundArray
+from polyloom.frontends.c.scope.drafts import FoundArray, Product
 from polyloom.frontends.c.scope.initial_values import initial
 from polyloom.frontends.c.scope.names import Variable
 from polyloom.frontends.c.scope.state import ConstantElements, Hooks, Mode, State
@@ -40,9 +40,18 @@ from polyloom.frontends.c.walk.control import walk_all
 from polyloom.frontends.c.walk.inlining import inlined, take_returned
 from polyloom.frontends.c.walk.summaries import summarised
 from polyloom.ir.expressions import ParameterValue, walk
+from polyloom.ir.text.integers import integer_text
 from polyloom.polyhedra.bounds import width
 from polyloom.polyhedra.effort import refusing
-from polyloom.polyhedra.loops.tree import names_in
+from polyloom.polyhedra.loops.tree import (
+    IntExpression,
+    Name,
+    Number,
+    Operation,
+    names_in,
+    product_of,
+    sum_of,
+)
 from polyloom.scop.model import Origin, Scop, ScopArray, ScopParameter, ScopStatement
 
 _DIM = isl.dim_type
@@ -165,7 +174,7 @@ def _unmarked(found: Sequence[Region], tree: c_ast.FileAST, places: Places, mode
     parts, faults, left = list[Part](), list[PolyloomError](), list[Diagnostic]()
     for region in found:
         try:
-            part = _explained(region, tree, places, mode)
+            part = _explained(region, tree, places, mode, asked=True)
             scop_of(part)
             parts.append(part)
         except PolyloomError as fault:
@@ -196,7 +205,7 @@ def _loops_of(
 def _computed(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part | None:
     """Return a part that can be computed and replaced; None for what is none, or is over at once."""
     try:
-        part = _part(region, tree, places, mode)
+        part = _part(region, tree, places, mode, asked=True)
         scop = scop_of(part)
     except PolyloomError:
         return None
@@ -221,10 +230,12 @@ def _left_alone(region: Region, fault: PolyloomError) -> Diagnostic:
     return replace(said, label=first.label)
 
 
-def _explained(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part:
+def _explained(
+    region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, *, asked: bool = False
+) -> Part:
     """Return a part; where a whole function is none, say which lines of it may be."""
     try:
-        return _part(region, tree, places, mode)
+        return _part(region, tree, places, mode, asked=asked)
     except PolyloomError as fault:
         lines = [] if region.marked else loop_lines(region)
         outside = [d for d in fault.diagnostics if d.span is not None and d.span.line not in lines]
@@ -235,14 +246,15 @@ def _explained(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) 
         raise type(fault)(*(replace(d, helps=(*d.helps, marks)) for d in fault.diagnostics)) from fault
 
 
-def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part:
+def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, *, asked: bool = False) -> Part:
+    """Return a part. ``asked``: whether who calls it asks what is assumed, and runs C's loops otherwise."""
     state, elements = _walked(region, tree, places, mode, ConstantElements()), None
     while (elements := next_walk(state)) is not None:
         state = _walked(region, tree, places, mode, elements)
     if state.refused:
         raise worst(state.refused)
     check_spots(state)
-    remarks = delinearise(state)
+    remarks = delinearise(state, asked=asked)
     statements = statements_of(state)
     extent = extent_in(region, places)
     return Part(region, state, statements, schedule_of(statements), extent, tree, remarks)
@@ -295,7 +307,16 @@ def _scop_of(part: Part) -> Scop:
         returned=next((a.name for a in arrays if _holds_returned(state, a.name)), None),
         marked=part.region.has_pragmas,
         present=tuple(v.name if _seen(v, part) else "" for v in state.present),
+        equal=tuple(_equality(product) for product in state.equal),
     )
+
+
+def _equality(product: Product) -> IntExpression:
+    """Return that a parameter is the product that it is taken to be, as a condition."""
+    factors = [
+        sum_of([(c, Name(name) if name else Number(1)) for name, c in factor]) for factor in product.factors
+    ]
+    return Operation("==", (Name(product.name), product_of(factors)))
 
 
 def _holds_returned(state: State, name: str) -> bool:
@@ -320,6 +341,7 @@ def _assumed(part: Part) -> list[str]:
     ]
     shared = dict.fromkeys(v.name for v in pointers if not getattr(v.type, "restrict", False))
     sentences = [f"`{variable.name}` is not NULL" for variable in part.state.present]
+    sentences += [f"`{integer_text(_equality(product))}`" for product in part.state.equal]
     sentences += ["arithmetic of signed integers does not overflow", "subscripts lie inside their dimensions"]
     if len(shared) > 1:
         names = ", ".join(f"`{name}`" for name in shared)
@@ -382,6 +404,7 @@ def parameters_of(part: Part) -> tuple[ScopParameter, ...]:
         for expression in (statement.draft.value, statement.draft.condition):
             if expression is not None:
                 used |= {p.name for p in walk(expression) if isinstance(p, ParameterValue)}
+    used |= {name for product in state.equal for name in names_in(_equality(product))}
     for array in state.arrays.values():
         used |= {n for e in array.extents if e is not None for n in names_in(e.expression)}
     texts = _texts(part)

@@ -40,6 +40,7 @@ from polyloom.ir.host import (
     View,
     uses,
 )
+from polyloom.ir.inequalities import without_products
 from polyloom.ir.naming import Names
 from polyloom.ir.rebuild import Leaf, with_leaves
 from polyloom.mdh.lowering.nests.carried_maps import are_alike, can_carry, is_term, may_carry
@@ -109,7 +110,7 @@ def program_tree(
         parameters=tuple(_parameter(b, b.name in written) for b in program.buffers),
         integers=tuple(p.name for p in program.parameters),
         body=_Lowering(program, lower_hom, reshaped, marked=marked).code(program.body),
-        context=program.context,
+        context=without_products(program.context),
         contracted=not program.strict,
         reshaped=tuple(reshaped),
     )

@@ -1,9 +1,9 @@
 """Subscripts such as ``a[i * n + k]``: an array that C keeps as one dimension, seen with those that it has.
 
 The factors of the iterators in all subscripts of an array are the strides; they must divide one another, and
-every index but the first must provably lie inside its dimension, so that no element has two names. Where
-that fails
-the subscripts stay as they are, and a remark says why.
+every index but the first must lie inside its dimension, so that no element has two names: provably, or where
+parameters have values for which it does, which is part of the context then. Where that fails the subscripts
+stay as they are, and a remark says why.
 
 Not in the papers. Source of the idea: T. Grosser et al., Optimistic Delinearization of Parametrically
 Sized Arrays
@@ -12,7 +12,9 @@ Sized Arrays
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import pairwise
 
 import islpy as isl
@@ -27,15 +29,15 @@ from polyloom.frontends.c.integers.polynomials import (
     affine_part,
     polynomial,
 )
+from polyloom.frontends.c.integers.products import with_products
 from polyloom.frontends.c.integers.relations import positions
-from polyloom.frontends.c.scope.drafts import Access, FoundArray
+from polyloom.frontends.c.integers.strides import Stride, chains, index_at, size, undivided
+from polyloom.frontends.c.scope.drafts import Access, FoundArray, Product
 from polyloom.frontends.c.scope.names import Index
 from polyloom.frontends.c.scope.sets import constant_affine, without_set
-from polyloom.frontends.c.scope.state import State
+from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Extent
 from polyloom.ir.expressions import Read, walk
-
-Stride = tuple[Affine, ...]
 
 
 @dataclass(frozen=True)
@@ -48,17 +50,19 @@ class _Failure:
 
 @dataclass
 class _Bounds:
-    """What is known of the parameters; of a written array it may be assumed that its rows do not overlap.
+    """What is known of the parameters, and what may be assumed: that the rows of an array do not overlap.
 
-    Of an array that is only read nothing is assumed: overlapping rows have a meaning (the windows of a
-    convolution), and no order depends on them.
+    ``asked``: by who calls the part, and runs something else where it is not so. ``equal``: parameters that
+    are products of others.
     """
 
     array: FoundArray
     state: State
     context: isl.Set
     assuming: bool
+    asked: bool
     sentences: dict[str, None] = field(default_factory=dict)
+    equal: tuple[Product, ...] = ()
 
     def hold(self, inside: isl.Set, domain: isl.Set) -> bool:
         """Whether an index stays inside its dimension."""
@@ -71,35 +75,45 @@ class _Bounds:
         context = self.context.subtract(refused).coalesce()
         if not self.assuming or context.is_empty() or domain.intersect(context).is_empty():
             return False
-        self.context = context
+        self.context = self._where_made(context, domain) if self.asked else context
         self.sentences[f"the rows of `{self.array.place.variable.name}` do not overlap"] = None
         return self.hold(inside, domain)
 
+    @staticmethod
+    def _where_made(context: isl.Set, domain: isl.Set) -> isl.Set:
+        """Leave out those parts of a context where a reference is not made: few conditions are asked then."""
+        parts = [isl.Set.from_basic_set(part) for part in context.get_basic_sets()]
+        return reduce(isl.Set.union, [part for part in parts if not domain.intersect(part).is_empty()])
 
-def delinearise(state: State) -> tuple[Diagnostic, ...]:
-    """Give arrays with polynomial subscripts their dimensions;
-    return a remark for each that stays as it is.
+
+def delinearise(state: State, *, asked: bool) -> tuple[Diagnostic, ...]:
+    """Give arrays with polynomial subscripts their dimensions; return a remark for each that stays as it is.
+
+    Of an array that is written it is assumed that its rows do not overlap. In one that is only read they may
+    (the windows of a convolution), and no order depends on them; it is assumed there where who calls the part
+    ``asked``, and runs something else where it is not so. Written arrays come first: what is assumed of them
+    is known of the others.
     """
-    remarks: list[Diagnostic] = []
+    remarks: dict[str, list[Diagnostic]] = {name: [] for name in state.arrays}
     written = _written(state)
-    for name, array in list(state.arrays.items()):
+    for name, array in sorted(state.arrays.items(), key=lambda item: item[0] not in written):
         uses = [(k, a) for k, a in enumerate(state.pool) if a.array == name and a.relation is None]
         polynomials = [_polynomial(access, state) for _, access in uses]
         if len(array.extents) != 1 or all(_degree(p) < 2 for p in polynomials):
-            remarks += _not_affine(array, [a for _, a in uses])
+            remarks[name] += _not_affine(array, [a for _, a in uses])
             continue
-        bounds = _Bounds(array, state, state.context, assuming=name in written)
+        assuming = name in written or (asked and array.extents == (None,))
+        bounds = _Bounds(array, state, state.context, assuming, asked, equal=state.equal)
         found = _split([a for _, a in uses], polynomials, _domains(state, [k for k, _ in uses]), bounds)
         if isinstance(found, _Failure):
-            remarks.append(_remark(array, found))
+            remarks[name].append(_remark(array, found))
             continue
-        sizes, accesses = found
-        state.context = bounds.context
-        state.assumed.update(bounds.sentences)
-        for (position, _), access in zip(uses, accesses, strict=True):
+        state.context, state.equal = found.bounds.context, found.bounds.equal
+        state.assumed.update(found.bounds.sentences)
+        for (position, _), access in zip(uses, found.accesses, strict=True):
             state.pool[position] = access
-        state.arrays[name] = _reshaped(array, sizes)
-    return tuple(remarks)
+        state.arrays[name] = _reshaped(array, found.sizes)
+    return tuple(said for found in remarks.values() for said in found)
 
 
 def _written(state: State) -> frozenset[str]:
@@ -148,75 +162,77 @@ def _domains(state: State, uses: list[int]) -> list[isl.Set]:
     return [found.get(use, isl.Set("{ [] : false }")) for use in uses]
 
 
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """The sizes of all dimensions but the first, outermost first; the references; what is then assumed."""
+
+    sizes: list[Affine]
+    accesses: list[Access]
+    bounds: _Bounds
+
+
 def _split(
     accesses: list[Access],
     polynomials: list[Polynomial | None],
     domains: list[isl.Set],
     bounds: _Bounds,
-) -> tuple[list[Affine], list[Access]] | _Failure:
-    """Return the sizes of all dimensions but the first, outermost first, and the references by dimension."""
-    known = []
+) -> _Split | _Failure:
+    """Return references by dimension, where parameters are products if need be."""
+    known = list[Polynomial]()
     for access, found in zip(accesses, polynomials, strict=True):
         if found is None:
             return _Failure("a subscript is no polynomial of iterators and parameters", access.span)
         known.append(found)
-    strides = _strides(known)
-    if strides is None:
-        return _Failure("its strides do not divide one another", accesses[0].span)
-    sizes = [_size(outer, inner) for outer, inner in pairwise(strides)]
+    if not undivided(known):
+        return _divided(accesses, known, domains, bounds)
+    assuming = bounds.assuming and bounds.state.mode is Mode.COMPUTE
+    may_be = with_products(known, domains, bounds.equal, bounds.state, assuming=assuming)
+    for made in may_be:
+        proved = replace(bounds, equal=made.equal, assuming=False)
+        split = _divided(accesses, made.polynomials, domains, proved)
+        if isinstance(split, _Split):
+            return split
+    return _Failure("its strides do not divide one another", accesses[0].span)
+
+
+def _divided(
+    accesses: list[Access], polynomials: Sequence[Polynomial], domains: list[isl.Set], bounds: _Bounds
+) -> _Split | _Failure:
+    """Return references by dimension: where it can be proved that they are, else where it may be assumed."""
+    plain_first = chains(polynomials)
+    attempts = [(chain, replace(bounds, assuming=False)) for chain in plain_first]
+    if bounds.assuming:
+        attempts += [(chain, replace(bounds, sentences={})) for chain in reversed(plain_first)]
+    results = [_along(chain, accesses, polynomials, domains, trial) for chain, trial in attempts]
+    return next((found for found in results if isinstance(found, _Split)), results[0])
+
+
+def _along(
+    strides: Sequence[Stride],
+    accesses: list[Access],
+    polynomials: Sequence[Polynomial],
+    domains: list[isl.Set],
+    bounds: _Bounds,
+) -> _Split | _Failure:
+    """Return references by the dimensions that have these strides."""
+    sizes = [size(outer, inner) for outer, inner in pairwise(strides)]
     split = []
-    for access, found, domain in zip(accesses, known, domains, strict=True):
+    for access, found, domain in zip(accesses, polynomials, domains, strict=True):
         indices = _indices(found, strides, sizes, domain, bounds)
         if isinstance(indices, str):
             return _Failure(indices, access.span)
         split.append(replace(access, indices=tuple(indices)))
-    return sizes, split
-
-
-def _strides(polynomials: list[Polynomial]) -> list[Stride] | None:
-    """Return the products of parameters beside iterators, longest first, down to 1;
-    None where they are no chain.
-    """
-    found = {t.factors for p in polynomials for t in p if t.iterator} | {()}
-    ordered = sorted(found, key=len, reverse=True)
-    complete: list[Stride] = []
-    for outer, inner in pairwise(ordered):
-        quotient = _quotient(outer, inner)
-        if not quotient:
-            return None
-        complete.append(outer)
-        complete += [_sorted((*inner, *quotient[:k])) for k in range(len(quotient) - 1, 0, -1)]
-    return [*complete, ordered[-1]]
-
-
-def _quotient(outer: Stride, inner: Stride) -> Stride | None:
-    rest = list(outer)
-    for factor in inner:
-        if factor not in rest:
-            return None
-        rest.remove(factor)
-    return tuple(rest)
-
-
-def _sorted(factors: Stride) -> Stride:
-    return tuple(sorted(factors))
-
-
-def _size(outer: Stride, inner: Stride) -> Affine:
-    quotient = _quotient(outer, inner)
-    assert quotient is not None and len(quotient) == 1
-    return quotient[0]
+    return _Split(sizes, split, bounds)
 
 
 def _indices(
-    found: Polynomial, strides: list[Stride], sizes: list[Affine], domain: isl.Set, bounds: _Bounds
+    found: Polynomial, strides: Sequence[Stride], sizes: list[Affine], domain: isl.Set, bounds: _Bounds
 ) -> list[Index] | str:
     """Return the index of each dimension, the inner ones inside their sizes; else the reason."""
-    rest, parts = dict(found), []
+    rest, parts = dict(found), list[Polynomial]()
     for stride in strides:
-        here = {t: c for t, c in rest.items() if _quotient(t.factors, stride) is not None}
-        rest = {t: c for t, c in rest.items() if t not in here}
-        parts.append({Term(t.iterator, _quotient(t.factors, stride) or ()): c for t, c in here.items()})
+        here, rest = index_at(stride, rest)
+        parts.append(here)
     for k in range(len(parts) - 1, 0, -1):
         shift = _shift(parts[k], sizes[k - 1], domain, bounds)
         if shift is None:
@@ -237,13 +253,14 @@ def _shift(part: Polynomial, size: Affine, domain: isl.Set, bounds: _Bounds) -> 
     if function is None:
         return None
     extent = affine_function(size)
+    is_number = not any(name for name, _ in size)
     inside = []
     for shift in (0, -1, 1):
         index = function[0].add(extent.scale_val(isl.Val(shift)))
         inside.append(index.ge_set(constant_affine(0)).intersect(index.lt_set(extent)))
         if bounds.hold(inside[-1], domain):
             return shift
-    return 0 if bounds.may_hold(inside[0], domain) else None
+    return 0 if not is_number and bounds.may_hold(inside[0], domain) else None
 
 
 def _plus(part: Polynomial, size: Affine, times: int) -> Polynomial:

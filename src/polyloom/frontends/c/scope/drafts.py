@@ -40,6 +40,17 @@ class FoundArray:
     """Whether C has it as one dimension."""
 
 
+@dataclass(frozen=True)
+class Product:
+    """A parameter that is taken to be the product of sums ``c0 * p0 + c1 * p1 + ...`` over others.
+
+    A number is a multiple of the name ``""``.
+    """
+
+    name: str
+    factors: tuple[tuple[tuple[str, int], ...], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
     """A loop around: its iterator's name in isl and in the source, its type, its ``for``."""

@@ -16,7 +16,7 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError, Span
-from polyloom.frontends.c.scope.drafts import Access, Draft, FoundArray, Frame, Stops, Touched
+from polyloom.frontends.c.scope.drafts import Access, Draft, FoundArray, Frame, Product, Stops, Touched
 from polyloom.frontends.c.scope.names import Defined, Fact, Formula, Known, Place, Scope, Variable
 from polyloom.frontends.c.scope.sets import without_set
 from polyloom.frontends.c.syntax.places import Places
@@ -129,6 +129,8 @@ class State:
     pending: list[StatedParallel] = field(default_factory=list)
     """What pragmas state about the loop that comes next."""
     assumed: dict[str, None] = field(default_factory=dict)
+    equal: tuple[Product, ...] = ()
+    """What parameters are taken to be, beside what ``context`` says."""
     refused: list[PolyloomError] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     mode: Mode = Mode.COMPUTE
