@@ -75,3 +75,41 @@ def test_a_drop_in_looks_first() -> None:
     loop = "for (int i = 0; i < n; i++) x[i] = by ? by[i] : 0;"
     made = drop_in(f"{HEAD}void f(int n, float *x, const float *by) {{ {loop} }}", target="c")
     assert any("if (!(by && polyloom_f((long long)n, " in file for file in made.files.values())
+
+
+INLINED = """\
+static void layer(float *out, const float *inp, const float *bias, float *extra, int n) {
+  for (int i = 0; i < n; i++) {
+    float v = bias ? bias[i] : 0.5f;
+    if (bias != NULL && bias[0] > 3) v += 1;
+    if (extra) extra[i] += v;
+    if (!extra || inp[i] > 2) out[i] = v + inp[i];
+  }
+}
+static void both(float *out, const float *inp, const float *bias, int n) { layer(out, inp, bias, NULL, n); }
+"""
+
+
+def inlined(call: str) -> Scop:
+    text = f"{HEAD}{INLINED}void f(int n, float *x, const float *by) {{ {call} }}\n"
+    (scop,) = read_c(Source("f.c", text), "f")
+    return scop
+
+
+@pytest.mark.parametrize("null", ["NULL", "0", "(float *)0", "(void *)0"])
+def test_an_argument_that_is_null(null: str) -> None:
+    scop = inlined(f"layer(x, by, {null}, {null}, n);")
+    assert {a.name for a in scop.arrays if a.shape} == {"x", "by"} and not scop.present
+    assert "extra" not in str(scop.assumed)
+
+
+def test_an_argument_that_is_null_one_function_further() -> None:
+    assert {a.name for a in inlined("both(x, by, 0, n);").arrays if a.shape} == {"x", "by"}
+    assert {a.name for a in inlined("both(x, x, by, n);").arrays if a.shape} == {"x", "by"}
+
+
+def test_null_that_is_used_is_refused() -> None:
+    with pytest.raises(Unsupported) as caught:
+        inlined("layer(NULL, by, by, x, n);")
+    (fault,) = caught.value.diagnostics
+    assert (fault.code, fault.message) == ("c-pointer", "`out` is NULL here, and is used")

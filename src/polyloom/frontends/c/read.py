@@ -19,7 +19,7 @@ from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.escaping import escaping_iterators, is_read_after
 from polyloom.frontends.c.expressions.constant_places import check_spots, next_walk
 from polyloom.frontends.c.expressions.lvalues import place, staying
-from polyloom.frontends.c.expressions.null_pointers import not_null, unused
+from polyloom.frontends.c.expressions.null_pointers import dereferenced, not_null, unused
 from polyloom.frontends.c.expressions.values import value
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
 from polyloom.frontends.c.integers.linearised import delinearise
@@ -282,8 +282,12 @@ def _scop_of(part: Part) -> Scop:
     refused = [d for s in part.statements for d in s.draft.refused] + [*unused(state)]
     if refused:
         raise Unsupported(*dict.fromkeys(refused))
-    arrays = tuple(_array(a, part) for a in state.arrays.values() if isinstance(a.type, Scalar))
     models = tuple(s.model for s in part.statements if s.model is not None and not s.domain.is_empty())
+    used = {access.array for m in models for access in (m.target, *m.reads)}
+    if faults := dereferenced(used, state):
+        raise Unsupported(*faults)
+    known = [a for a in state.arrays.values() if a.place.variable not in state.nulls]
+    arrays = tuple(_array(a, part) for a in known if isinstance(a.type, Scalar))
     unread = _unread(arrays, models)
     models = tuple(m for m in models if m.target.array not in unread)
     names = {m.name for m in models}

@@ -125,7 +125,10 @@ def truth(node: c_ast.Node, state: State) -> Expression:
                 where = holds(left, state)
             except NotAffine:
                 return _logic(op, first, truth(right, state))
-            with state.within(where if op == "&&" else where.complement()):
+            where = where if op == "&&" else where.complement()
+            if state.never(where):
+                return first
+            with state.within(where):
                 return _logic(op, first, truth(right, state))
         case c_ast.UnaryOp(op="!", expr=expr):
             return no(truth(expr, state))

@@ -154,6 +154,8 @@ class State:
     """Where ``fma`` was called."""
     present: dict[Variable, Span | None] = field(default_factory=dict)
     """Pointers that are taken not to be NULL, and where that is asked."""
+    nulls: set[Variable] = field(default_factory=set)
+    """Pointers that are NULL."""
     inner_names: frozenset[str] = frozenset()
     """Names of the function's own variables; a variable of the file with the same name gets another."""
 

@@ -7,6 +7,7 @@ from pycparser import c_ast
 from polyloom.frontends.c.expressions.calls import passed
 from polyloom.frontends.c.expressions.lvalues import refuse_pointer, steady
 from polyloom.frontends.c.expressions.memory import place_of
+from polyloom.frontends.c.expressions.null_pointers import is_null, null_pointer
 from polyloom.frontends.c.expressions.values import parameter_type, read, value
 from polyloom.frontends.c.integers.affine import affine, fits_in
 from polyloom.frontends.c.scope.conversions import stored
@@ -118,6 +119,9 @@ def _bound(
     declaration: c_ast.Decl, ctype: CType, argument: c_ast.Node, changed: frozenset[str], state: State
 ) -> Binding:
     if isinstance(ctype, (Pointer, Array)):
+        null = state.mode is Mode.COMPUTE and is_null(argument)
+        if null:
+            return null_pointer(declaration.name, ctype, argument, state)
         return _pointer(argument, ctype, state)
     if isinstance(ctype, Record):
         return _copy_of(argument, declaration.name, ctype, state)
