@@ -421,7 +421,12 @@ def test_what_was_built_anew_is_what_runs() -> None:
 @pytest.mark.parametrize("change", ["another python", "another array"])
 def test_where_objects_lie_otherwise_calls_are_checked(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if change == "another python":
-        monkeypatch.setattr(python_calls.sysconfig, "get_config_var", lambda name: 1)
+        others = python_calls.sysconfig.get_config_var
+
+        def said(name: str) -> Any:
+            return 1 if name == "Py_GIL_DISABLED" else others(name)
+
+        monkeypatch.setattr(python_calls.sysconfig, "get_config_var", said)
     else:
         monkeypatch.setitem(python_calls._FLAGS, "aligned", 0x200)
     python_calls._library.cache_clear()
