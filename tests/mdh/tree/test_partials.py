@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from homs import dot, row_maximum, stencil
+from homs import dot, read, row_maximum, stencil
 
-from polyloom.ir.expressions import BinaryOp, Constant, Expression
-from polyloom.ir.host import HostProgram
+from polyloom.ir.expressions import BinaryOp, Compare, CompareOp, Constant, Expression, Select
+from polyloom.ir.host import HostProgram, MdHom
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.asked import asked
@@ -22,6 +22,18 @@ from polyloom.mdh.tree.rewrite import loads_of, rewritten, walk
 from polyloom.mdh.tree.verify import Verdict, verify
 from polyloom.polyhedra.loops.tree import Number
 
+
+def chosen_row_maximum(m: int, n: int, kind: ElementType) -> HostProgram:
+    """``if (y[i] < A[i][k]) y[i] = A[i][k]``, in which the larger one is read twice."""
+    program = row_maximum(m, n, kind, float("-inf"))
+    (hom,) = program.body
+    assert isinstance(hom, MdHom) and hom.combine[1].combiner is not None
+    a, b = read(0, kind), read(1, kind)
+    larger = Select(Compare(CompareOp.LT, a, b), b, a)
+    by = replace(hom.combine[1], combiner=replace(hom.combine[1].combiner, results=(larger,)))
+    return replace(program, body=(replace(hom, combine=(hom.combine[0], by)),))
+
+
 SPLIT: dict[str, tuple[HostProgram, Schedule]] = {
     "groups": (dot(1000), replace(plain_schedule(1, 2), group=(256,))),
     "vectors": (dot(1001), replace(plain_schedule(1, 2), private=(2,), vector=0, width=8)),
@@ -29,6 +41,10 @@ SPLIT: dict[str, tuple[HostProgram, Schedule]] = {
     "kept and reduced": (
         row_maximum(5, 60, ElementType.FLOAT32, float("-inf")),
         replace(plain_schedule(2, 1), group=(0, 16)),
+    ),
+    "chosen by a comparison": (
+        chosen_row_maximum(8, 60, ElementType.FLOAT32),
+        replace(plain_schedule(2, 1), group=(0, 16), vector=0, width=4),
     ),
     "nothing to combine": (stencil(6, 7), plain_schedule(4, 2)),
 }

@@ -41,7 +41,7 @@ CASES: dict[str, tuple[str, str]] = {
     "rows, then columns": (f"{IJ} A[i][j] = B[i][j]; {IJ} C[i][j] = A[j][i];", "ww"),
     "nested loops as one": (f"{IJ} A[i][j] = B[i][j]; {IJ} C[i][j] += A[i][j];", "-w"),
     "in a loop in order": (
-        f"for (int t = 0; t < 3; t++) {{ {I} x[i] += a[i]; {I} y[i] = x[i] * t; {I} a[i] = y[n - 1 - i]; }}",
+        f"for (int t = 0; t < 3; t++) {{ {I} x[i] += a[i]; {I} y[i] += x[i] * t; {I} a[i] = y[n - 1 - i]; }}",
         "-ww",
     ),
 }

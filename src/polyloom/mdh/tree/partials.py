@@ -78,7 +78,7 @@ def _check(array: Array, accesses: Sequence[Access], found: Found, *, whole: boo
             found.wrong[f"`{array.name}` is stored, but not as a total: {_value(access)}"] = None
     if not totals.parts or not filled:
         return
-    takings = [a for a in accesses if not a.is_store and not _is_own(a)]
+    takings = _apart([a for a in accesses if not a.is_store and not _is_own(a)])
     for access in takings:
         if not _takes(_statement(access), access, totals.result):
             found.wrong[f"`{array.name}` is loaded, but not combined: {_value(access)}"] = None
@@ -107,6 +107,15 @@ def _once(
         found.unknown[f"{text}: not all results are stored"] = None
     elif lost is not None:
         found.wrong[f"`{name}` is never combined, at {lost}"] = None
+
+
+def _apart(loads: Sequence[Access]) -> list[Access]:
+    """Return loads without what a statement reads again (``p < total ? p : total``)."""
+    found: list[Access] = []
+    for load in loads:
+        if not any(load.path is other.path and load.subscripts == other.subscripts for other in found):
+            found.append(load)
+    return found
 
 
 def _outer(access: Access) -> list[int]:
