@@ -13,7 +13,12 @@ from polyloom.api.opencl import drop_in
 from polyloom.c_compilers import c_compiler
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.native.build import FLAGS
-from polyloom.mdh.print.gcc_pragma import gcc_pragma, may_stay_as_it_is, sums_choices
+from polyloom.mdh.print.gcc_pragma import (
+    gcc_pragma,
+    may_stay_as_it_is,
+    squares_what_it_carries,
+    sums_choices,
+)
 
 GUARDED = """
 void steps(long begin, long n, float (*restrict a)[100], float (*restrict b)[100])
@@ -107,6 +112,50 @@ def test_sums_of_choices_are_seen() -> None:
     for form, chooses in ((chosen, True), (plain, False)):
         (program,) = host_programs_of(SUMS.format(form.format("i"), form.format("i + 1")))
         assert sums_choices(program_tree(program).body) is chooses
+
+
+SQUARES = """
+#include <stdio.h>
+static int squared(int x) { return (int)((unsigned)x * (unsigned)x); }
+__attribute__((noinline)) int again_and_again(long n, int x)
+{
+    for (long i = 0; i < n; i++) x = squared(x);
+    return x;
+}
+int main(void) { return printf("%d", again_and_again(40, 5)) < 0; }
+"""
+
+
+def test_what_is_squared_again_and_again_is_no_product_of_factors(tmp_path: Path) -> None:
+    compiler = c_compiler("gcc")
+    if compiler is None:
+        pytest.skip("there is no gcc")
+    (tmp_path / "squares.c").write_text(gcc_pragma(strict=False, squares=True) + SQUARES)
+    subprocess.run(
+        [*compiler.command, *FLAGS, "-march=native", "squares.c", "-o", "squares"], cwd=tmp_path, check=True
+    )
+    assert subprocess.run([tmp_path / "squares"], capture_output=True, check=True).stdout == b"1"
+
+
+@pytest.mark.parametrize(
+    ("body", "squares"),
+    [
+        ("x[0] = x[0] * x[0];", True),
+        ("x[0] = x[0] * x[0] * x[0] + 1;", True),
+        ("y[0] = x[0] * x[0]; x[0] = y[0] + 3;", True),
+        ("y[0] = x[0]; x[0] = x[0] * y[0];", True),
+        ("{ int t = x[0]; x[0] = t * t; }", True),
+        ("x[0] = x[0] * 3 + a[i];", False),
+        ("x[0] += a[i] * a[i];", False),
+        ("a[i] = a[i] * b[i];", False),
+        ("f[0] = f[0] * f[0];", False),
+    ],
+)
+def test_squares_are_seen(body: str, squares: bool) -> None:
+    arrays = "int x[1], int y[1], int a[9], int b[9], float f[1]"
+    text = f"void kernel(int n, {arrays}) {{ for (int i = 0; i < n; i++) {{ {body} }} }}"
+    (program,) = host_programs_of(text)
+    assert squares_what_it_carries(program_tree(program).body) is squares
 
 
 TILE = """

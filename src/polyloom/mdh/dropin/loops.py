@@ -33,7 +33,13 @@ from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.native.execution import Schedules, function_of
 from polyloom.mdh.print.c_source import Around, CText, c_file, c_text
 from polyloom.mdh.print.dialect import C, Dialect
-from polyloom.mdh.print.gcc_pragma import fills_registers, gcc_pragma, holds_vectors, sums_choices
+from polyloom.mdh.print.gcc_pragma import (
+    fills_registers,
+    gcc_pragma,
+    holds_vectors,
+    squares_what_it_carries,
+    sums_choices,
+)
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.values import integer_c
 from polyloom.mdh.tree.nodes import Function
@@ -105,6 +111,7 @@ def loops_file(
         holds=any(map(holds_vectors, bodies)),
         chooses=any(map(sums_choices, bodies)),
         orders=any(map(fills_registers, bodies)),
+        squares=any(map(squares_what_it_carries, bodies)),
     )
     head = f" for processors with {features.name}" if features else ""
     around = Around(

@@ -38,6 +38,7 @@ from polyloom.mdh.print.gcc_pragma import (
     gcc_pragma,
     holds_vectors,
     may_stay_as_it_is,
+    squares_what_it_carries,
     sums_choices,
 )
 from polyloom.mdh.print.helpers import definitions
@@ -208,6 +209,7 @@ def c_text(function: Function, *, shares: bool = False, reader: Reader | None = 
         holds=holds_vectors(function.body),
         splits=may_stay_as_it_is(function.body),
         chooses=sums_choices(function.body),
+        squares=squares_what_it_carries(function.body),
     )
     around = Around(before=f"#if defined(__GNUC__) && !defined(__clang__)\n{pragma}\n#endif\n\n")
     printer = _Entry(

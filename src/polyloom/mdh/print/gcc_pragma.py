@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from polyloom.ir.expressions import Expression, Select
+from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Select
 from polyloom.ir.expressions import walk as parts_of
-from polyloom.mdh.tree.nodes import Array, Code, Compute, For, If, Kind, Store
+from polyloom.mdh.tree.nodes import Array, Code, Compute, For, If, Kind, Let, Load, Store
 from polyloom.mdh.tree.rewrite import loads_of, walk
 
 MANY = 8
@@ -24,6 +24,7 @@ def gcc_pragma(
     splits: bool = False,
     chooses: bool = False,
     orders: bool = False,
+    squares: bool = False,
 ) -> str:
     """Return what gcc is told in a file, by lines: what its version 12 does wrong or badly is left undone.
 
@@ -38,6 +39,8 @@ def gcc_pragma(
     that ``splits`` ends where nothing changes any more: what a branch on data asks, that branch alone sets.
     One that ``chooses`` what it adds, ``s += a ? x[i] : 0; s += b ? x[i + 1] : 0; ..``, stays as it is: of
     the vectors of floats that such a chain becomes, all but the first are lost.
+    One that ``squares`` an integer again and again has no vectors of iterations: where C's signed product is
+    one of unsigned numbers, ``x = (int)((unsigned)x * (unsigned)x)`` was taken for a product of many factors.
     One that ``orders`` what it adds, as a tile in registers does, keeps that order under ``-ffast-math`` too:
     with others more is alive than registers hold.
     """
@@ -47,7 +50,8 @@ def gcc_pragma(
     told += ['"no-tree-coalesce-vars"'] if holds else []
     told += ['"no-tree-loop-if-convert"'] if chooses else []
     told += ['"no-associative-math"'] if orders else []
-    told += ['"fp-contract=off", "no-tree-loop-vectorize"'] if strict else []
+    told += ['"fp-contract=off"'] if strict else []
+    told += ['"no-tree-loop-vectorize"'] if strict or squares else []
     return "\n".join(f"#pragma GCC optimize({each})" for each in told)
 
 
@@ -81,6 +85,39 @@ def sums_choices(code: Code) -> bool:
         for loop in _loops(code)
         for store, is_guarded in _sums(loop, vectors=False)
     )
+
+
+def squares_what_it_carries(code: Code) -> bool:
+    """Return whether integers are multiplied that both come from the element that the product goes to."""
+    given = [s for s in walk(code) if isinstance(s, Store | Let)]
+    places = {Load(_target(s), s.subscripts if isinstance(s, Store) else ()) for s in given}
+    sources: dict[str, set[str]] = {}
+    for statement in given:
+        sources.setdefault(_target(statement), set()).update(_names(statement.value.loads))
+    for name in sources:  # Warshall: what each is computed from, over any number of statements
+        for of_it in sources.values():
+            if name in of_it:
+                of_it |= sources[name]
+
+    def carried(side: Expression, statement: Store | Let) -> bool:
+        loads = [statement.value.loads[e.position] for e in parts_of(side) if isinstance(e, Read)]
+        name = _target(statement)
+        return any(x in places and (x.array == name or name in sources[x.array]) for x in loads)
+
+    return any(
+        carried(part.left, statement) and carried(part.right, statement)
+        for statement in given
+        for part in parts_of(statement.value.expression)
+        if isinstance(part, Binary) and part.op is BinaryOp.MULTIPLY and not part.type.is_float
+    )
+
+
+def _target(statement: Store | Let) -> str:
+    return statement.array if isinstance(statement, Store) else statement.name
+
+
+def _names(loads: Iterable[Load]) -> Iterator[str]:
+    return (load.array for load in loads)
 
 
 def fills_registers(code: Code) -> bool:
