@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import islpy as isl
 import pytest
 
 from polyloom import read_program
@@ -12,15 +13,18 @@ from polyloom.diagnostics import Source, Unsupported, error
 from polyloom.ir.host import Index
 from polyloom.ir.program import Program
 from polyloom.wafer.mapping.grid import Grid, Side
+from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.mapping.reader import read_given
 from polyloom.wafer.placement.boxes import Movement
 from polyloom.wafer.placement.candidates import (
     Candidate,
+    Price,
     Pricers,
     SearchOptions,
     Wanted,
     _Search,
     compare,
+    priced,
 )
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile
 from polyloom.wafer.placement.cost.estimate import LayoutEstimate
@@ -253,3 +257,16 @@ def test_what_was_too_hard_is_not_tried_again_where_estimates_of_its_like_are_fa
     ranked = [r for k, r in enumerate(ranked) if k != 1 or known == 2]
     compare(PROBLEM, ranked, Pricers(1, price), SearchOptions(least=9))
     assert max(efforts) == effort
+
+
+def test_a_map_on_which_isl_fails_is_refused_and_others_are_not() -> None:
+    """Seen with `isl_coalesce.c` in one of 118 layers of ResNet-18: it ended the whole run."""
+
+    def fails(program: Program, mapping: Mapping, limit: float) -> Price:
+        isl.Set("{ [i] : i >= 0 }").lexmax().sample_point().get_coordinate_val(isl.dim_type.set, 5)
+        return Price(1.0)
+
+    text = "size: { PE[8, 1] }\ncompute_map: { twice[i, j] -> PE[i, 0] }\n"
+    found = priced(PROGRAM, Wanted(text, "", 1), fails)
+    assert found.refusal is not None and found.refusal.diagnostics[0].code == "placement-effort"
+    assert priced(PROGRAM, Wanted(text, "", 1), lambda *_: Price(7.0)).cycles == 7

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice, zip_longest
 from math import inf, isfinite
 
+import islpy as isl
+
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error
 from polyloom.ir.program import Program
 from polyloom.polyhedra.effort import TooHardError, at_most
@@ -142,6 +144,8 @@ def priced(program: Program, wanted: Wanted, pricer: Pricer) -> Candidate:
     except TooHardError as found:
         refusal = Unsupported(_too_hard())
         at_least = found.cycles if isinstance(found, GivenUp) else 0.0
+    except isl.Error:  # a fault of isl's own, with operations left: other maps need not meet it
+        refusal = Unsupported(_too_hard())
     return Candidate(wanted.text, cycles, refusal, wanted.placement, effort=wanted.effort, at_least=at_least)
 
 
@@ -438,9 +442,5 @@ def _too_slow(cycles: float) -> Diagnostic:
 
 
 def _too_hard() -> Diagnostic:
-    helps = ["give a part of the map, or a smaller rectangle"]
-    return error(
-        _TOO_HARD,
-        "no mapping was found whose sets are simple enough to compile",
-        helps=helps,
-    )
+    message = "no mapping was found whose sets are simple enough to compile"
+    return error(_TOO_HARD, message, helps=["give a part of the map, or a smaller rectangle"])
