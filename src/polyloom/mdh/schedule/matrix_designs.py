@@ -77,7 +77,8 @@ class MatrixForms:
     def sample(self, rng: Random) -> Schedule:
         """Return one at random, perhaps not legal."""
         blocks, warps = rng.choice(BLOCKS), rng.choice(WARPS)
-        return self._made(Form(self.matrix, blocks, warps, rng.choice(self._depths), rng.choice(PADDINGS)))
+        depth, padding = rng.choice(self._depths), rng.choice(PADDINGS)
+        return self._made(Form(self.matrix, blocks, warps, depth=depth, padding=padding))
 
     def _made(self, form: Form) -> Schedule:
         return form.schedule(self.plain, self.facts, self.found)

@@ -171,7 +171,7 @@ def _side(facts: TileFacts, buffers: Buffers, k: int, points: int) -> Side:
     size = facts.schedule.group[points], facts.schedule.local[steps]
     outer, inner = reversed(size) if turned else size
     shape = outer, inner + facts.schedule.inputs[k].padding
-    return Side(k, access, points, turned, width, shape)
+    return Side(input=k, access=access, points=points, turned=turned, width=width, shape=shape)
 
 
 def matrix_bytes(facts: TileFacts, buffers: Buffers) -> int:

@@ -263,7 +263,7 @@ def _use(analysis: SimdAnalysis, options: SimdOptions) -> Use | None:
     extents = tuple(high for _, high in integer_bounds(analysis.sizes))
     runs = prod(analysis.task.statement.domain) / max(prod(extents), 1)
     known = _COSTS.setdefault(analysis, {}).setdefault(options, {})
-    return Use(analysis, extents, runs, options, known)
+    return Use(analysis=analysis, extents=extents, runs=runs, options=options, known=known)
 
 
 def _groups(arrays: Mapping[str, LocalArray], state: Sequence[tuple[str, str]]) -> Iterator[frozenset[str]]:
