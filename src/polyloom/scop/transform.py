@@ -33,7 +33,7 @@ from polyloom.scop.lowering.conditional_stores import stores_where_asked_only
 from polyloom.scop.lowering.filled_holes import with_filled_holes
 from polyloom.scop.lowering.fusion import fused, without_dead
 from polyloom.scop.lowering.host_nodes import Emitter
-from polyloom.scop.lowering.narrow_floats import with_narrow_floats
+from polyloom.scop.lowering.narrow_floats import with_narrow_floats, with_narrow_statements
 from polyloom.scop.lowering.sequential import nest, nest_of
 from polyloom.scop.lowering.whole_body import automatic
 from polyloom.scop.lowering.written_elements import WrongWrites, check_written
@@ -207,7 +207,7 @@ _CONTEXT = 50_000
 
 def prepared(scop: Scop, mode: ReductionMode, *, strict: bool) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
-    alone = with_existing_targets(with_locals_always_set(scop))
+    alone = with_existing_targets(with_locals_always_set(with_narrow_statements(scop)))
     found = without_local_arrays(substituted(with_choices_made(with_remainders_joined(joined(alone)))))
     if mode is ReductionMode.DETECT:
         fewer = with_accumulators_joined(found, strict=strict)

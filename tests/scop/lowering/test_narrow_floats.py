@@ -25,7 +25,10 @@ from polyloom.ir.expressions import (
     UnaryOp,
     walk,
 )
+from polyloom.ir.host import MdHom
 from polyloom.ir.scalar_functions.function import BinaryFunction
+from polyloom.ir.transform.plainer_reductions import plainer_reductions
+from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.scop.lowering.narrow_floats import narrowed
 
@@ -135,3 +138,44 @@ def test_literals_without_an_f_cost_nothing(tmp_path: Path) -> None:
     )
     found = polyloom.load(str(tmp_path / "f.c")).explain(native={"n": 1000})
     assert "float64" not in str(found)
+
+
+PLACE = """#include <math.h>
+void f(int n, float a[n], float out[1], int at[1]) {
+#pragma scop
+  float x = fabs(a[0]);
+  int k = 0;
+  for (int i = 1; i < n; i++) {
+    if (fabs(a[i]) < x) {
+      x = fabs(a[i]);
+      k = i;
+    }
+  }
+  out[0] = x;
+  at[0] = k;
+#pragma endscop
+}
+"""
+
+
+def test_reductions_are_found_without_doubles(tmp_path: Path) -> None:
+    """The place of the smallest size is found in any order, though `fabs` is one of doubles."""
+    (tmp_path / "f.c").write_text(PLACE)
+    found = polyloom.load(str(tmp_path / "f.c")).explain()
+    assert isinstance(found, polyloom.LoopExplanation)
+    ((_, made),) = found.parts
+    program = plainer_reductions(specialise(made.program, {"n": 1000}))
+    homs = [node for node in program.body if isinstance(node, MdHom)]
+    combiners = [o.combiner for hom in homs for o in hom.combine if o.combiner is not None]
+    assert combiners
+    assert all(combiner.commutative for combiner in combiners)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_reductions_without_doubles_beside_c(tmp_path: Path, threads: int) -> None:
+    (tmp_path / "f.c").write_text(PLACE)
+    made = polyloom.compile(str(tmp_path / "f.c"), device="native", threads=threads, check=True)
+    rng = np.random.default_rng(2)
+    for n in (1, 10, 1000, 20000):
+        a = rng.choice([-3.5, 0.0, -0.0, 1.25, -1.25, np.inf, np.nan], n).astype(np.float32)
+        made(n=n, a=a, out=np.zeros(1, np.float32), at=np.zeros(1, np.int32))

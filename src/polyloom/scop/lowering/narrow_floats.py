@@ -34,6 +34,7 @@ from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import with_leaves
+from polyloom.scop.model import Scop, ScopStatement
 
 _WIDE, _NARROW = ElementType.FLOAT64, ElementType.FLOAT32
 _WITHIN = frozenset(
@@ -46,6 +47,20 @@ _WITHIN = frozenset(
 _EXACT = frozenset({UnaryOp.NEGATE, UnaryOp.ABS})
 _EXTREMES = frozenset({BinaryOp.MAXIMUM, BinaryOp.MINIMUM, BinaryOp.FMAX, BinaryOp.FMIN})
 _ROUNDED = frozenset({BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.DIVIDE})
+
+
+def with_narrow_statements(scop: Scop) -> Scop:
+    """Return the part with floats for doubles in its statements, whose forms are plainer then."""
+    types = {array.name: array.type for array in scop.arrays}
+
+    def change(statement: ScopStatement) -> ScopStatement:
+        value, kind = statement.value, types[statement.target.array]
+        stored = value if value.type is kind else Convert(kind, value)
+        made = narrowed(stored)
+        condition = None if statement.condition is None else narrowed(statement.condition)
+        return replace(statement, value=value if made == stored else made, condition=condition)
+
+    return replace(scop, statements=tuple(map(change, scop.statements)))
 
 
 def with_narrow_floats(program: HostProgram) -> HostProgram:
