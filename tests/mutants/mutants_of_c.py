@@ -121,7 +121,7 @@ MUTANTS = [
     ),
     Mutant(
         "frontends/c/scope/conversions",
-        "case Compare(op=op, left=left, right=right) if not left.type.is_float:",
+        "case Compare(op=op, left=left, right=right) if op.is_equality or not left.type.is_float:",
         "case Compare(op=op, left=left, right=right):",
         Probe("c_probes.evaluated", ("not_a_number",)),
         fast=True,

@@ -63,7 +63,7 @@ MUTANTS = [
     ),
     Mutant(
         "scop/dependence/reductions",
-        "op = _TURNED.get(compare.op, compare.op)",
+        "op = compare.op.turned",
         "op = compare.op",
         Probe("c_probes.evaluated", ("largest_and_smallest",)),
     ),
@@ -238,14 +238,14 @@ MUTANTS = [
     ),
     Mutant(
         "scop/schedule/statement_groups",
-        "return mirrored.get(compare.op)",
-        "return compare.op",
+        "op = compare.op.turned",
+        "op = compare.op",
         Probe("c_probes.evaluated", ("first_of_equal",)),
     ),
     Mutant(
         "scop/schedule/statement_groups",
-        "return compare.op if compare.op in mirrored else None",
-        "return {CompareOp.GE: CompareOp.GT}.get(compare.op, compare.op)",
+        "return op if op in (CompareOp.LT, CompareOp.GT) else None",
+        "return {CompareOp.GE: CompareOp.GT}.get(op, op)",
         Probe("c_probes.evaluated", ("later_of_equal",)),
     ),
     Mutant(

@@ -28,6 +28,37 @@ class CompareOp(Enum):
     EQ = "=="
     NE = "!="
 
+    @property
+    def is_equality(self) -> bool:
+        """Whether it asks for equal or unequal values, of which neither is the larger."""
+        return self in (CompareOp.EQ, CompareOp.NE)
+
+    @property
+    def turned(self) -> CompareOp:
+        """The comparison of b with a that says the same as this one of a with b."""
+        return _TURNED.get(self, self)
+
+    @property
+    def opposite(self) -> CompareOp:
+        """The comparison that holds where this one does not: of integers, and of floats without a NaN."""
+        return _OPPOSITE[self]
+
+
+_TURNED = {
+    CompareOp.LT: CompareOp.GT,
+    CompareOp.LE: CompareOp.GE,
+    CompareOp.GT: CompareOp.LT,
+    CompareOp.GE: CompareOp.LE,
+}
+_OPPOSITE = {
+    CompareOp.LT: CompareOp.GE,
+    CompareOp.LE: CompareOp.GT,
+    CompareOp.GT: CompareOp.LE,
+    CompareOp.GE: CompareOp.LT,
+    CompareOp.EQ: CompareOp.NE,
+    CompareOp.NE: CompareOp.EQ,
+}
+
 
 class Operators:
     """Operators that build nodes: ``x * 2 + y``, ``x < 0``; a number takes the type of the other operand.

@@ -219,7 +219,7 @@ def compared(op: CompareOp, a: Typed, b: Typed) -> Expression:
     if a.kind is ElementType.UINT64 and _may_be_negative(b):
         return _beside_signed(op, a.value, as_kind(b, held(b.kind)))
     if b.kind is ElementType.UINT64 and _may_be_negative(a):
-        return _beside_signed(_TURNED.get(op, op), b.value, as_kind(a, held(a.kind)))
+        return _beside_signed(op.turned, b.value, as_kind(a, held(a.kind)))
     kind = joined(a.kind, b.kind)
     for side in (a, b):
         if side.kind is Weak.INT and isinstance(kind, ElementType) and not _holds(kind, side.value):
@@ -227,15 +227,6 @@ def compared(op: CompareOp, a: Typed, b: Typed) -> Expression:
     if held(kind) is ElementType.BOOL:
         kind = ElementType.UINT8
     return Compare(op, as_kind(a, kind), as_kind(b, kind))
-
-
-_TURNED = {
-    CompareOp.LT: CompareOp.GT,
-    CompareOp.LE: CompareOp.GE,
-    CompareOp.GT: CompareOp.LT,
-    CompareOp.GE: CompareOp.LE,
-}
-"""What ``a op b`` is as a comparison of b with a."""
 
 
 def _may_be_negative(a: Typed) -> bool:

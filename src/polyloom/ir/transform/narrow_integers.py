@@ -477,7 +477,7 @@ _OF_BITS_ALONE: frozenset[UnaryFunction | BinaryFunction] = frozenset(
 
 
 def _compared(op: CompareOp, left: _Found, right: _Found, kind: ElementType) -> _Found:
-    own = 1.0 + (kind in UNSIGNED and op not in (CompareOp.EQ, CompareOp.NE))
+    own = 1.0 + (kind in UNSIGNED and not op.is_equality)
     return _Found(left.cost + right.cost + own, Compare(op, left.value, right.value))
 
 

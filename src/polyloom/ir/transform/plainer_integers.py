@@ -79,7 +79,7 @@ class Plainer:
         if not is_integer(e.type) or not isinstance(c, Compare) or c.left.type is not e.type:
             return e
         if c.op in (CompareOp.GT, CompareOp.GE):
-            c = Compare(_TURNED[c.op], c.right, c.left)
+            c = Compare(c.op.turned, c.right, c.left)
         if c.op not in (CompareOp.LT, CompareOp.LE):
             return e
         a, b = c.left, c.right
@@ -103,9 +103,6 @@ class Plainer:
             case _:
                 pass
         return None
-
-
-_TURNED = {CompareOp.GT: CompareOp.LT, CompareOp.GE: CompareOp.LE}
 
 
 def _is_power_of_two(value: int) -> bool:

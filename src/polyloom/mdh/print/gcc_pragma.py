@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -93,7 +93,7 @@ def squares_what_it_carries(code: Code) -> bool:
     places = {Load(_target(s), s.subscripts if isinstance(s, Store) else ()) for s in given}
     sources: dict[str, set[str]] = {}
     for statement in given:
-        sources.setdefault(_target(statement), set()).update(_names(statement.value.loads))
+        sources.setdefault(_target(statement), set()).update(load.array for load in statement.value.loads)
     for name in sources:  # Warshall: what each is computed from, over any number of statements
         for of_it in sources.values():
             if name in of_it:
@@ -114,10 +114,6 @@ def squares_what_it_carries(code: Code) -> bool:
 
 def _target(statement: Store | Let) -> str:
     return statement.array if isinstance(statement, Store) else statement.name
-
-
-def _names(loads: Iterable[Load]) -> Iterator[str]:
-    return (load.array for load in loads)
 
 
 def fills_registers(code: Code) -> bool:

@@ -347,7 +347,7 @@ class _Printer:
         return text if text.level >= _PREFIX else Text(f"({text.text})")
 
     def _compare(self, e: Compare) -> Text:
-        level = _EQUAL if e.op in (CompareOp.EQ, CompareOp.NE) else _LESS
+        level = _EQUAL if e.op.is_equality else _LESS
         if e.left.type is ElementType.BOOL:
             bytes_ = max(_mask_bytes(e.left), _mask_bytes(e.right))
             compared = self._infix(e.op.value, level, self.mask(e.left, bytes_), self.mask(e.right, bytes_))

@@ -332,23 +332,15 @@ def _extremum(
     if left == peeled(term) and _is_accumulator(right, accumulator):
         op = compare.op
     elif right == peeled(term) and _is_accumulator(left, accumulator):
-        op = _TURNED.get(compare.op, compare.op)
+        op = compare.op.turned
     else:
         return None
-    if op in (CompareOp.EQ, CompareOp.NE):
+    if op.is_equality:
         return None
     if term.type.is_float:
         return _Found(op, term, keeps=kept)
     larger = (op in LARGER) is not kept
     return _Found(BinaryOp.MAXIMUM if larger else BinaryOp.MINIMUM, term)
-
-
-_TURNED = {
-    CompareOp.LT: CompareOp.GT,
-    CompareOp.GT: CompareOp.LT,
-    CompareOp.LE: CompareOp.GE,
-    CompareOp.GE: CompareOp.LE,
-}
 
 
 def _sum(value: Expression, accumulator: frozenset[int]) -> _Found | None:

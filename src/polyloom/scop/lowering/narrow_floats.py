@@ -156,22 +156,14 @@ def _compared(op: CompareOp, left: Expression, right: Expression) -> Expression 
         return Compare(op, a, b)
     if a is not None and isinstance(right, Constant):
         return _beside(op, a, float(right.value))
-    if b is not None and isinstance(left, Constant) and op in _TURNED:
-        return _beside(_TURNED[op], b, float(left.value))
+    if b is not None and isinstance(left, Constant):
+        return _beside(op.turned, b, float(left.value))
     return None
-
-
-_TURNED = {
-    CompareOp.LT: CompareOp.GT,
-    CompareOp.LE: CompareOp.GE,
-    CompareOp.GT: CompareOp.LT,
-    CompareOp.GE: CompareOp.LE,
-}
 
 
 def _beside(op: CompareOp, value: Expression, limit: float) -> Expression | None:
     """Return a comparison with a limit between two floats: with the one that is nearer to zero."""
-    if op not in _TURNED:
+    if op.is_equality:
         return None
     with np.errstate(over="ignore"):
         inner = np.float32(limit)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Expression, Select, Unary, UnaryOp
+from polyloom.ir.expressions import Binary, BinaryOp, Compare, Expression, Select, Unary, UnaryOp
 from polyloom.ir.rebuild import read_positions
 from polyloom.scop.dependence.nesting import Entries, schedules
 from polyloom.scop.dependence.reductions import first_reads, same_element
@@ -162,23 +162,13 @@ def _all(conditions: Sequence[Expression]) -> Expression | None:
     return found
 
 
-_OPPOSITE = {
-    CompareOp.LT: CompareOp.GE,
-    CompareOp.GE: CompareOp.LT,
-    CompareOp.GT: CompareOp.LE,
-    CompareOp.LE: CompareOp.GT,
-    CompareOp.EQ: CompareOp.NE,
-    CompareOp.NE: CompareOp.EQ,
-}
-
-
 def _are_opposite(a: Expression, b: Expression) -> bool:
     """Whether exactly one holds. Of floats ``a < b`` and ``a >= b`` are both wrong where one is no number."""
     match a, b:
         case (Unary(op=UnaryOp.NOT, operand=inner), other) | (other, Unary(op=UnaryOp.NOT, operand=inner)):
             return _all(conjuncts(inner)) == other
         case Compare(op=p, left=x, right=y), Compare(op=q, left=u, right=v):
-            exact = p in (CompareOp.EQ, CompareOp.NE) or not x.type.is_float
-            return exact and _OPPOSITE[p] is q and (x, y) == (u, v)
+            exact = p.is_equality or not x.type.is_float
+            return exact and p.opposite is q and (x, y) == (u, v)
         case _:
             return False

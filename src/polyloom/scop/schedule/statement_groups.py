@@ -164,13 +164,14 @@ def _reads_any(move: ScopStatement, arrays: set[str]) -> bool:
 
 def _comparison(decision: ScopStatement, compare: Compare, move: ScopStatement) -> CompareOp | None:
     """Return the strict comparison under which the move's value takes the place of its target."""
-    mirrored = {CompareOp.LT: CompareOp.GT, CompareOp.GT: CompareOp.LT}
     left, right = compare.left, compare.right
     if _is_target(decision, right, move) and _is_value(decision, left, move):
-        return compare.op if compare.op in mirrored else None
-    if _is_target(decision, left, move) and _is_value(decision, right, move):
-        return mirrored.get(compare.op)
-    return None
+        op = compare.op
+    elif _is_target(decision, left, move) and _is_value(decision, right, move):
+        op = compare.op.turned
+    else:
+        return None
+    return op if op in (CompareOp.LT, CompareOp.GT) else None
 
 
 def _is_target(decision: ScopStatement, value: Expression, move: ScopStatement) -> bool:

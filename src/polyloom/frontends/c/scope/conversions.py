@@ -110,22 +110,10 @@ def no(expression: Expression) -> Expression:
     match expression:
         case Unary(op=UnaryOp.NOT, operand=operand):
             return operand
-        case Compare(op=CompareOp.EQ, left=left, right=right):
-            return Compare(CompareOp.NE, left, right)
-        case Compare(op=CompareOp.NE, left=left, right=right):
-            return Compare(CompareOp.EQ, left, right)
-        case Compare(op=op, left=left, right=right) if not left.type.is_float:
-            return Compare(_OPPOSITE[op], left, right)
+        case Compare(op=op, left=left, right=right) if op.is_equality or not left.type.is_float:
+            return Compare(op.opposite, left, right)
         case _:
             return Unary(UnaryOp.NOT, expression)
-
-
-_OPPOSITE = {
-    CompareOp.LT: CompareOp.GE,
-    CompareOp.GE: CompareOp.LT,
-    CompareOp.GT: CompareOp.LE,
-    CompareOp.LE: CompareOp.GT,
-}
 
 
 def both(left: Expression | None, right: Expression | None) -> Expression | None:

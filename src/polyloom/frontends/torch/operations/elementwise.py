@@ -92,7 +92,7 @@ def _compared(op: CompareOp) -> Lowering:
 
 def _ordered(b: Builder, x: Value, op: CompareOp) -> Value:
     """Return truth values that are put in order as numbers."""
-    equality = op in (CompareOp.EQ, CompareOp.NE)
+    equality = op.is_equality
     return cast(b, x, ElementType.INT32) if x.type is ElementType.BOOL and not equality else x
 
 
