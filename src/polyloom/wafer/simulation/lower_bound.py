@@ -129,7 +129,9 @@ def _work_per_pe(
     instances = np.zeros(grid.width * grid.height, dtype=np.int64)
     sent = _times_sent(program, task, inputs, invocations)
     pairs = [np.zeros(0, dtype=np.int64)]
-    looked_at = _deciding(relation, domain) if sent is None or task.trigger is None else domain
+    looked_at = domain
+    if sent is None or task.trigger is None:
+        looked_at = _deciding(placement.gist(relation.domain()), domain)
     alike = math.prod(domain) // max(1, math.prod(looked_at))
     for points in _points(looked_at):
         (xs, ys), _ = evaluate_function(placement, list(points), {})
@@ -146,10 +148,9 @@ def _work_per_pe(
     return instances, np.bincount(pe, sent.ravel()[element], len(instances)).astype(np.int64)
 
 
-def _deciding(relation: isl.Map, domain: tuple[int, ...]) -> tuple[int, ...]:
+def _deciding(placement: isl.PwMultiAff, domain: tuple[int, ...]) -> tuple[int, ...]:
     """Return the domain with one value only of each iterator that does not decide where an instance is."""
-    where = function_of(relation).gist(relation.domain())
-    decides = (where.involves_dims(isl.dim_type.in_, k, 1) for k in range(len(domain)))
+    decides = (placement.involves_dims(isl.dim_type.in_, k, 1) for k in range(len(domain)))
     return tuple(n if d else min(n, 1) for n, d in zip(domain, decides, strict=True))
 
 
