@@ -266,6 +266,40 @@ def test_a_microthread_sleeps_where_its_queue_is_empty(wake: int) -> None:
     assert result.cycles - ACTIVATE == 40 + RAMP + wake + 2
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_task_starts_when_the_one_before_has_received_its_last_element(*, beside: bool) -> None:
+    """Nothing else happens on the PE then: a microthread that was beside has ended long ago."""
+    role = role_text(
+        "half a[2]; half b[40];",
+        f"""
+        static const operand in = {{0}}, in_1 = {{1}}, a = {{2}}, b = {{3}};
+        static void reply(void) {{ send(0, (half)1); }}
+        static void work(void) {{ invoke_simd(fmovh, b, in_1); activate(reply); }}
+        static void done(void) {{}}
+        static void main(void) {{
+          configure_input(in, 0, 2);
+          configure_input(in_1, 1, 40);
+          configure(a, SIZES(2), STRIDES(1));
+          configure(b, SIZES(40), STRIDES(1));
+          set_base_address(a, &M.a[0]);
+          set_base_address(b, &M.b[0]);
+          {"start_simd(done, fmovh, a, in);" if beside else ""}
+          activate(work);
+        }}
+        """,
+        tasks="BLOCKING(reply), BLOCKING(work), LOCAL(done)",
+    )
+    simulation = one_pe(role, machine=changed(hop_latency=100, router_buffer=101))
+    if beside:
+        feed(simulation, "north", 0, 0, dense(np.ones(2, np.float16)))
+    feed(simulation, "west", 0, 1, dense(np.ones(40, np.float16)))
+    simulation.sink("east", 0, 2, 1)
+    result = simulation.run()
+    assert result.error is None
+    received = 100 + RAMP + 40 + 4 * beside  # the microthread's two elements take the ramp and the engine
+    assert simulation.received("east", 0, 2)[2].tolist() == [received + ACTIVATE + CS2.send + RAMP + 100]
+
+
 def test_send_and_receive() -> None:
     """Out at 1 + ACTIVATE + send, over ramp and link; the clock of the task counts both."""
     role = role_text(

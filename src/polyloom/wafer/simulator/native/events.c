@@ -148,7 +148,7 @@ static inline void visit_node(struct fabric *f, uint32_t number) {
     c->engine_due = NEVER;
     engine_step(c, f->now);
   }
-  if (c->core_due <= f->now) {
+  while (c->core_due <= f->now) { /* again where a task ends in this cycle: the next one may start in it */
     c->core_due = NEVER;
     core_step(c, f->now);
   }
