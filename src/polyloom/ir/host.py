@@ -101,6 +101,7 @@ class Buffer:
     before the second; both are in the array, or the first is not less than the second. None: not known.
     ``start``: what all elements are before the program runs; None: what the caller gives, or nothing defined.
     ``constant``: its elements change seldom, so that what depends on them alone is done when they do.
+    ``truths``: what the caller gives is 0 or 1 in each element (``_Bool``).
     """
 
     name: str
@@ -111,6 +112,7 @@ class Buffer:
     rows: tuple[IntExpression, IntExpression] | None = field(default=None, compare=False, repr=False)
     start: float | int | None = None
     constant: bool = False
+    truths: bool = field(default=False, compare=False)
 
     @classmethod
     def of(

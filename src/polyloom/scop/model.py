@@ -92,6 +92,7 @@ class ScopArray:
     ``hidden``: where the SCoP stands another variable has its name.
     ``undefined``: a local in which nothing is stored before the part; ``initial``: the number that its
     declaration stores, None where another one may be there.
+    ``truths``: of ``_Bool``, a byte that is 0 or 1.
     """
 
     name: str
@@ -108,6 +109,7 @@ class ScopArray:
     hidden: bool = False
     undefined: bool = False
     initial: float | int | None = None
+    truths: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

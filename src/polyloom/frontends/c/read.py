@@ -371,6 +371,7 @@ def _array(found: FoundArray, part: Part) -> ScopArray:
         hidden=variable.origin is not Origin.INNER and not _seen(variable, part),
         undefined=start.undefined or _holds_returned(part.state, found.name),
         initial=start.value,
+        truths=found.type.boolean,
     )
 
 

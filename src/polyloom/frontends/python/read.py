@@ -253,6 +253,7 @@ def _array(name: str, array: Array, is_written: bool) -> ScopArray:
         constant=not is_written,
         span=array.span,
         undefined=array.own,
+        truths=array.type is ElementType.BOOL,
     )
 
 

@@ -77,7 +77,8 @@ def random_inputs(
     """Return one array per input and updated buffer: integers of -2..2, or as ``largest`` says, never 0.
 
     ``density``: the fraction of nonzero elements, of all inputs or by name (default 1). ``largest``: None is
-    2, or 1 where results of a tensor program could be too large. The same seed gives the same arrays.
+    2, or 1 where results of a tensor program could be too large. The same seed gives the same arrays. Truth
+    values are 0 or 1.
     """
     draw = _Draw(
         largest=_largest(program) if largest is None else largest,
@@ -144,7 +145,8 @@ class _Draw:
 
     def values(self, buffer: Buffer, density: float, generator: np.random.Generator) -> NDArray:
         name, shape = buffer.name, self.shapes[buffer.name]
-        values = generator.integers(1, self.largest, shape, endpoint=True)
+        low, high = (0, 1) if buffer.truths else (1, self.largest)
+        values = generator.integers(low, high, shape, endpoint=True)
         if name not in self.positive and name not in self.safe and buffer.type.dtype.kind in "fi":
             values = values * generator.choice([-1, 1], shape)
         if name in self.safe:

@@ -27,7 +27,15 @@ def buffers(scop: Scop, exposed: Collection[str]) -> tuple[Buffer, ...]:
 def _buffer(scop: Scop, array: ScopArray, role: Role) -> Buffer:
     extents = shape(scop, array)
     rows = _rows(scop, array, extents[0]) if extents and role is not Role.LOCAL else None
-    return Buffer(name=array.name, type=array.type, shape=extents, role=role, span=array.span, rows=rows)
+    return Buffer(
+        name=array.name,
+        type=array.type,
+        shape=extents,
+        role=role,
+        span=array.span,
+        rows=rows,
+        truths=array.truths,
+    )
 
 
 def parameters(scop: Scop) -> tuple[Parameter, ...]:
