@@ -126,7 +126,7 @@ FLOORS = {
     "frontends.c": (
         ("document", "standalone"),
         ("read",),
-        ("enter", "walk"),
+        ("enter", "parameters", "walk"),
         ("expressions", "finish"),
         ("integers",),
         ("escaping", "scope"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from polyloom.ir.host import Index
+from polyloom.ir.integers import integer
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in, sum_of
 
 
@@ -47,6 +48,18 @@ def conjunction(conditions: Sequence[IntExpression]) -> IntExpression | None:
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else Operation("and", tuple(conditions))
+
+
+def determined(condition: IntExpression | None, known: Mapping[str, int]) -> dict[str, int]:
+    """Return what a condition says of names: that of ``n`` in ``n == h * w`` where h and w are known."""
+    found = dict(known)
+    for part in conjuncts(condition):
+        match part:
+            case Operation(operator="==", operands=(Name(name=name), value)) if names_in(value) <= set(found):
+                found.setdefault(name, integer(value, found))
+            case _:
+                pass
+    return {name: value for name, value in found.items() if name not in known}
 
 
 def without_products(condition: IntExpression | None) -> IntExpression | None:

@@ -255,6 +255,46 @@ def test_values_for_which_a_parameter_is_no_such_product_are_refused(tmp_path: P
     assert [d.code for d in caught.value.diagnostics] == ["parameter-value"]
 
 
+PLANES = """void f(int n, int h, int w, int *a, int b[n])
+{
+  int i, k;
+  for (k = 0; k < n; k++)
+    for (i = 0; i < w * h; i++)
+      a[k * h * w + i] += b[k];
+}
+"""
+
+
+def test_loops_run_to_a_product_of_sizes() -> None:
+    (scop,) = read_c(Source("f.c", PLANES))
+    shapes = {a.name: [None if n is None else integer_text(n) for n in a.shape] for a in scop.arrays}
+    assert shapes == {"a": [None, "h_w"], "b": ["n"]}
+    assert [integer_text(condition) for condition in scop.equal] == ["h_w == h * w"]
+    assert [(p.name, p.text) for p in scop.parameters][-1] == ("h_w", "1LL * h * w")
+
+
+def test_a_product_of_sizes_follows_from_these(tmp_path: Path) -> None:
+    (tmp_path / "f.c").write_text(PLANES)
+    a, b = np.arange(42, dtype=np.int32).reshape(3, 14), np.arange(3, dtype=np.int32)
+    assert (load(tmp_path / "f.c")(n=3, h=2, w=7, a=a.copy(), b=b) == a + b[:, None]).all()
+    assert (load(tmp_path / "f.c")(h=2, w=7, a=a.copy(), b=b) == a + b[:, None]).all()
+
+
+def test_a_product_of_sizes_is_no_row_of_an_array_with_other_rows() -> None:
+    """``h_w <= w`` would make the dimensions right, and hold for one row alone."""
+    other = "for (i = 0; i < h; i++) for (k = 0; k < w; k++) a[i * w + k] = 1; }"
+    (scop,) = read_c(Source("f.c", PLANES.replace("k * h * w + i", "i").rstrip("}\n") + f"\n{other}"))
+    assert [r.code for r in scop.remarks] == ["c-linearised"]
+    assert "h_w" not in str(scop.context)
+
+
+@pytest.mark.parametrize("bound", ["h * w", "w * h", "2 * h * w", "h * 2 * w", "h * w * 2 / 2"])
+def test_a_product_has_one_name_however_it_is_written(bound: str) -> None:
+    text = f"void f(int h, int w, int *a) {{ for (int i = 0; i < {bound}; i++) a[i] = 0; }}"
+    (scop,) = read_c(Source("f.c", text))
+    assert [p.name for p in scop.parameters] == ["h", "w", "h_w"]
+
+
 def test_an_expression_that_is_too_long_is_refused() -> None:
     terms = " + ".join(f"a[{k}]" for k in range(2000))
     with pytest.raises(PolyloomError) as caught:

@@ -160,6 +160,20 @@ def test_what_is_assumed_of_sizes_is_asked(tmp_path: Path) -> None:
         assert f"!({condition}) || " in text
 
 
+def test_loops_up_to_products_of_sizes_are_taken() -> None:
+    """The product is given at the call, in 64 bits; nothing is asked of it that hardly ever holds."""
+    made = drop_in(CORPUS / "products_of_sizes.c", target="c")
+    text = made.files["products_of_sizes.c"]
+    assert len(made.document["functions"]) == 14
+    assert (
+        "polyloom_biased((long long)batch, (long long)n, (long long)h, (long long)w, (long long)1LL * h * w, "
+        in text
+    )
+    asked = made.files[FUNCTIONS].split("IS_THE_PROCESSOR || !")[1:]
+    assert any(condition.startswith("(h_w == h * w) || ") for condition in asked)
+    assert not any("h_w <" in condition or ">= h_w" in condition for condition in asked)
+
+
 OPENMP_THREADS = """\
         take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
 """

@@ -10,7 +10,8 @@ from typing import Any
 
 import islpy as isl
 
-from polyloom.frontends.c.read import Part, context_of
+from polyloom.frontends.c.parameters import context_of
+from polyloom.frontends.c.read import Part
 from polyloom.frontends.c.scope.drafts import FoundArray
 from polyloom.frontends.c.scope.types import spelling
 from polyloom.scop.model import ScopAccess
@@ -28,7 +29,7 @@ def document(part: Part) -> dict[str, Any]:
     must = [access for s in shown for access in s.must]
     return {
         "function": part.name,
-        "context": str(context_of(part)),
+        "context": str(context_of(part.state, part.statements)),
         "domain": str(_union_set(s.domain for s in shown)),
         "schedule": str(part.schedule),
         "reads": str(_union(reads, arrays)),

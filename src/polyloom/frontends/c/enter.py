@@ -13,6 +13,7 @@ from polyloom.frontends.c.integers.affine import affine, constant_of, fits_in
 from polyloom.frontends.c.integers.enumerations import enumerate_members
 from polyloom.frontends.c.integers.extents import extent_of
 from polyloom.frontends.c.integers.from_isl import expression_of
+from polyloom.frontends.c.integers.invariant_products import has_product
 from polyloom.frontends.c.scope.declarations import elements_are_const, type_of_name
 from polyloom.frontends.c.scope.initial_values import initial
 from polyloom.frontends.c.scope.names import Defined, Known, Scope, TypeName, Unusable, Variable
@@ -135,7 +136,7 @@ def _follow(node: c_ast.Node, changed: frozenset[str], state: State) -> None:
         return
     shared = {v.unique for v in state.scope.variables(_shared(state))}
     names = set(found.get_var_names(isl.dim_type.param))
-    if names & (changed | shared) or not fits_in(found, ctype.element, state):
+    if names & (changed | shared) or has_product(found, state) or not fits_in(found, ctype.element, state):
         return
     value = expression_of(found, state.type_of, ctype.element)
     state.known[variable] = Known(found, value)

@@ -14,7 +14,7 @@ from pathlib import Path
 import islpy as isl
 from pycparser import c_ast
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, remark
+from polyloom.diagnostics import Diagnostic, PolyloomError, Severity, Source, Unsupported, remark
 from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.escaping import escaping_iterators, is_read_after
 from polyloom.frontends.c.expressions.constant_places import check_spots, next_walk
@@ -22,13 +22,14 @@ from polyloom.frontends.c.expressions.lvalues import place, staying
 from polyloom.frontends.c.expressions.null_pointers import dereferenced, not_null, unused
 from polyloom.frontends.c.expressions.values import value
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
+from polyloom.frontends.c.integers.invariant_products import bound_loops
 from polyloom.frontends.c.integers.linearised import delinearise
 from polyloom.frontends.c.integers.sizes import size_of
-from polyloom.frontends.c.scope.drafts import FoundArray, Product
+from polyloom.frontends.c.parameters import context_of, equality, is_seen, parameters_of, products_of
+from polyloom.frontends.c.scope.drafts import FoundArray
 from polyloom.frontends.c.scope.initial_values import initial
-from polyloom.frontends.c.scope.names import Variable
 from polyloom.frontends.c.scope.state import ConstantElements, Hooks, Mode, State
-from polyloom.frontends.c.scope.types import Scalar, is_unsigned
+from polyloom.frontends.c.scope.types import Scalar
 from polyloom.frontends.c.syntax.faults import fail, worst
 from polyloom.frontends.c.syntax.parse import parse, parsed
 from polyloom.frontends.c.syntax.places import Places
@@ -39,20 +40,10 @@ from polyloom.frontends.c.syntax.unmarked_parts import unmarked_parts
 from polyloom.frontends.c.walk.control import walk_all
 from polyloom.frontends.c.walk.inlining import inlined, take_returned
 from polyloom.frontends.c.walk.summaries import summarised
-from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.ir.text.integers import integer_text
 from polyloom.polyhedra.bounds import width
 from polyloom.polyhedra.effort import refusing
-from polyloom.polyhedra.loops.tree import (
-    IntExpression,
-    Name,
-    Number,
-    Operation,
-    names_in,
-    product_of,
-    sum_of,
-)
-from polyloom.scop.model import Origin, Scop, ScopArray, ScopParameter, ScopStatement
+from polyloom.scop.model import Origin, Scop, ScopArray, ScopStatement
 
 _DIM = isl.dim_type
 
@@ -247,7 +238,10 @@ def _explained(
 
 
 def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, *, asked: bool = False) -> Part:
-    """Return a part. ``asked``: whether who calls it asks what is assumed, and runs C's loops otherwise."""
+    """Return a part. ``asked``: whether who calls it asks what is assumed, and runs C's loops otherwise.
+
+    Loops up to a product beside an array whose dimensions were not found are no part then: alone they may be.
+    """
     state, elements = _walked(region, tree, places, mode, ConstantElements()), None
     while (elements := next_walk(state)) is not None:
         state = _walked(region, tree, places, mode, elements)
@@ -255,6 +249,8 @@ def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, *, as
         raise worst(state.refused)
     check_spots(state)
     remarks = delinearise(state, asked=asked)
+    if asked and remarks and bound_loops(state):
+        raise Unsupported(*(replace(said, severity=Severity.ERROR) for said in remarks))
     statements = statements_of(state)
     extent = extent_in(region, places)
     return Part(region, state, statements, schedule_of(statements), extent, tree, remarks)
@@ -296,8 +292,8 @@ def _scop_of(part: Part) -> Scop:
     return Scop(
         name=part.name,
         source=state.places.source,
-        parameters=parameters_of(part),
-        context=context_of(part),
+        parameters=parameters_of(state, part.statements),
+        context=context_of(state, part.statements),
         statements=models,
         schedule=schedule_of(kept),
         arrays=tuple(a for a in arrays if a.name not in unread),
@@ -310,17 +306,9 @@ def _scop_of(part: Part) -> Scop:
         fused=tuple(dict.fromkeys(state.fused)),
         returned=next((a.name for a in arrays if _holds_returned(state, a.name)), None),
         marked=part.region.has_pragmas,
-        present=tuple(v.name if _seen(v, part) else "" for v in state.present),
-        equal=tuple(_equality(product) for product in state.equal),
+        present=tuple(v.name if is_seen(v, state) else "" for v in state.present),
+        equal=tuple(map(equality, products_of(state, part.statements))),
     )
-
-
-def _equality(product: Product) -> IntExpression:
-    """Return that a parameter is the product that it is taken to be, as a condition."""
-    factors = [
-        sum_of([(c, Name(name) if name else Number(1)) for name, c in factor]) for factor in product.factors
-    ]
-    return Operation("==", (Name(product.name), product_of(factors)))
 
 
 def _holds_returned(state: State, name: str) -> bool:
@@ -345,7 +333,7 @@ def _assumed(part: Part) -> list[str]:
     ]
     shared = dict.fromkeys(v.name for v in pointers if not getattr(v.type, "restrict", False))
     sentences = [f"`{variable.name}` is not NULL" for variable in part.state.present]
-    sentences += [f"`{integer_text(_equality(product))}`" for product in part.state.equal]
+    sentences += [f"`{integer_text(equality(product))}`" for product in part.state.equal]
     sentences += ["arithmetic of signed integers does not overflow", "subscripts lie inside their dimensions"]
     if len(shared) > 1:
         names = ", ".join(f"`{name}`" for name in shared)
@@ -368,7 +356,7 @@ def _array(found: FoundArray, part: Part) -> ScopArray:
         span=variable.span,
         levels=found.levels if found.place.members else (),
         variable=variable.name,
-        hidden=variable.origin is not Origin.INNER and not _seen(variable, part),
+        hidden=variable.origin is not Origin.INNER and not is_seen(variable, part.state),
         undefined=start.undefined or _holds_returned(part.state, found.name),
         initial=start.value,
         truths=found.type.boolean,
@@ -385,57 +373,3 @@ def _origin(found: FoundArray, part: Part) -> Origin:
     if read or is_read_after(part.region, variable.name):
         return variable.origin
     return Origin.INNER
-
-
-def context_of(part: Part) -> isl.Set:
-    """Return what is known of the parameters: what was assumed, and that unsigned ones are not negative."""
-    context = part.state.context.params()
-    for parameter in parameters_of(part):
-        if is_unsigned(parameter.type):
-            name = parameter.name
-            context = context.intersect(isl.Set(f"[{name}] -> {{ : {name} >= 0 }}"))
-    return context.drop_unused_params()
-
-
-def parameters_of(part: Part) -> tuple[ScopParameter, ...]:
-    """Return the parameters that occur, in the order in which they are declared."""
-    state = part.state
-    used: set[str | None] = set(state.context.params().drop_unused_params().get_var_names(_DIM.param))
-    for statement in part.statements:
-        used |= set(statement.domain.get_var_names(_DIM.param))
-        for access in (*statement.reads, *statement.writes):
-            used |= set(access.relation.get_var_names(_DIM.param))
-            used |= {p.name for i in access.indices for p in walk(i) if isinstance(p, ParameterValue)}
-        for expression in (statement.draft.value, statement.draft.condition):
-            if expression is not None:
-                used |= {p.name for p in walk(expression) if isinstance(p, ParameterValue)}
-    used |= {name for product in state.equal for name in names_in(_equality(product))}
-    for array in state.arrays.values():
-        used |= {n for e in array.extents if e is not None for n in names_in(e.expression)}
-    texts = _texts(part)
-    found = ((name, element) for name, element in state.parameters.items() if name in used)
-    return tuple(ScopParameter(name, element, texts.get(name, "")) for name, element in found)
-
-
-def _texts(part: Part) -> dict[str, str]:
-    """Return what C calls integers where the part stands, by their names in the model."""
-    elements = part.state.elements.integers.items()
-    in_memory = {
-        element.variable.unique: path for path, element in elements if _seen(element.place.variable, part)
-    }
-    return {v.unique: v.name for v in _visible(part)} | in_memory
-
-
-def _visible(part: Part) -> list[Variable]:
-    """Return the variables that have their names where the part stands."""
-    around = part.state.scope.outer
-    assert around is not None
-    return [found for found in around.names_around().values() if isinstance(found, Variable)]
-
-
-def _seen(variable: Variable, part: Part) -> bool:
-    """Whether a variable, or the one in which a pointer is kept, has its name where the part stands."""
-    kept = {element.variable: element.place.variable for element in part.state.elements.pointers.values()}
-    while variable in kept:
-        variable = kept[variable]
-    return variable in _visible(part)

@@ -160,7 +160,10 @@ def _slots(part: Part, scop: Scop) -> Iterator[Slot]:
     variables |= {
         element.variable.unique: element.variable for element in part.state.elements.integers.values()
     }
+    made = {product.name for product in part.state.products.values()}
     for p in scop.parameters:
+        if p.name in made:
+            continue
         if p.name not in variables:
             raise NotAlone(f"`{p.name}` is no variable of its own")
         found = variables[p.name]

@@ -19,6 +19,7 @@ from typing import Any
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Unsupported, error, remark
 from polyloom.folders import write_folder
 from polyloom.ir.host import HostProgram
+from polyloom.ir.inequalities import determined
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass
 from polyloom.mdh.dropin.signature import Signature, signature
@@ -113,6 +114,7 @@ class Maker:
     def _versions(self, program: HostProgram) -> Versions:
         """Return the program for the given values, if it has such parameters, and for all values."""
         known = {p.name: self.values[p.name] for p in program.parameters if p.name in self.values}
+        known |= determined(program.context, known)
         if not known:
             return [({}, program)]
         return [(known, after_pass("specialisation", specialise(program, known))), ({}, program)]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
 from polyloom.ir.evaluation.inputs import shape_of, shape_text
 from polyloom.ir.host import Buffer, HostProgram, Role
+from polyloom.ir.inequalities import determined
 from polyloom.ir.integers import holds, integer
 from polyloom.mdh.runtime.arrays import DeviceArray
 from polyloom.mdh.runtime.exchange import as_numpy
@@ -199,7 +200,10 @@ def _no_integer(name: str, value: NDArray) -> Diagnostic:
 def inferred(
     program: HostProgram, arrays: Mapping[str, NDArray | DeviceArray], known: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return parameters that follow from the shapes of arrays: extents ``n``, ``n + 1``, ``2 * n``."""
+    """Return parameters that follow from the shapes of arrays: extents ``n``, ``n + 1``, ``2 * n``.
+
+    And those of which the program's context says what they are, ``h_w == h * w``.
+    """
     found: dict[str, int] = {}
     for name, array in arrays.items():
         shape = program.buffer(name).shape
@@ -207,7 +211,7 @@ def inferred(
             solved = _solved(extent, size)
             if solved is not None and solved[0] not in known:
                 found.setdefault(*solved)
-    return found
+    return found | determined(program.context, {**found, **known})
 
 
 def _solved(extent: IntExpression, size: int) -> tuple[str, int] | None:

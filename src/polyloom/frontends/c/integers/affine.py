@@ -14,6 +14,7 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError
+from polyloom.frontends.c.integers.invariant_products import product_of_parameters
 from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.functions import AFFINE_FUNCTIONS, affine_function, parameters_of, returned
 from polyloom.frontends.c.scope.literals import integer_literal
@@ -238,9 +239,12 @@ def _bad_shift(node: c_ast.Node, state: State) -> isl.PwAff:
 
 
 def _product(node: c_ast.BinaryOp, left: isl.PwAff, right: isl.PwAff, state: State) -> isl.PwAff:
-    if constant_of(left) is None and constant_of(right) is None:
+    if constant_of(left) is not None or constant_of(right) is not None:
+        return left.mul(right)
+    made = product_of_parameters(left, right, state) if state.mode is Mode.COMPUTE else None
+    if made is None:
         raise NotAffine(state.span(node), f"`{state.text(node)}` multiplies two variables")
-    return left.mul(right)
+    return made
 
 
 def _masked(node: c_ast.BinaryOp, left: isl.PwAff, right: isl.PwAff, state: State) -> isl.PwAff:

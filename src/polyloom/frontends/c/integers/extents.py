@@ -6,6 +6,7 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.frontends.c.integers.affine import affine
+from polyloom.frontends.c.integers.invariant_products import has_product
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.types import Extent
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
@@ -22,9 +23,11 @@ def extent_of(node: c_ast.Node, state: State) -> Extent:
     try:
         found = affine(node, state)
         _check_parameters(found, node, state)
-        return Extent(written(found), found)
     except NotAffine as fault:
         return Extent(_polynomial(node, state, fault), None)
+    if has_product(found, state):
+        return Extent(_polynomial(node, state, NotAffine(state.span(node), "it is a product")), None)
+    return Extent(written(found), found)
 
 
 def written(value: isl.PwAff) -> IntExpression:

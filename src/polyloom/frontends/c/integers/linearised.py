@@ -21,6 +21,11 @@ import islpy as isl
 
 from polyloom.diagnostics import Diagnostic, Span, remark
 from polyloom.frontends.c.integers.extents import written
+from polyloom.frontends.c.integers.invariant_products import (
+    multiplied_out,
+    regrouped,
+    sets_factors_apart,
+)
 from polyloom.frontends.c.integers.polynomials import (
     Affine,
     Polynomial,
@@ -30,7 +35,7 @@ from polyloom.frontends.c.integers.polynomials import (
     polynomial,
 )
 from polyloom.frontends.c.integers.products import with_products
-from polyloom.frontends.c.integers.relations import positions
+from polyloom.frontends.c.integers.relations import domains_of
 from polyloom.frontends.c.integers.strides import Stride, chains, index_at, size, undivided
 from polyloom.frontends.c.scope.drafts import Access, FoundArray, Product
 from polyloom.frontends.c.scope.names import Index
@@ -72,6 +77,8 @@ class _Bounds:
         """Assume that an index stays inside its dimension, if parameters alone decide."""
         failing = domain.intersect(self.context).intersect(self.state.limits).subtract(inside)
         refused = without_set(failing, self.state.iterators).gist(self.state.limits)
+        if sets_factors_apart(refused, self.state):
+            return False
         context = self.context.subtract(refused).coalesce()
         if not self.assuming or context.is_empty() or domain.intersect(context).is_empty():
             return False
@@ -104,7 +111,7 @@ def delinearise(state: State, *, asked: bool) -> tuple[Diagnostic, ...]:
             continue
         assuming = name in written or (asked and array.extents == (None,))
         bounds = _Bounds(array, state, state.context, assuming, asked, equal=state.equal)
-        found = _split([a for _, a in uses], polynomials, _domains(state, [k for k, _ in uses]), bounds)
+        found = _split([a for _, a in uses], polynomials, domains_of(state, [k for k, _ in uses]), bounds)
         if isinstance(found, _Failure):
             remarks[name].append(_remark(array, found))
             continue
@@ -151,17 +158,6 @@ def _degree(found: Polynomial | None) -> int:
     return max((len(t.factors) + 1 for t in terms if t.iterator), default=0)
 
 
-def _domains(state: State, uses: list[int]) -> list[isl.Set]:
-    """Return where each reference is made, over all statements that make it."""
-    found: dict[int, isl.Set] = {}
-    for draft in state.drafts:
-        made = (*positions(draft, state), *draft.reads, *draft.writes)
-        for position in (*made, *(() if draft.target is None else (draft.target,))):
-            points = draft.domain.intersect(state.pool[position].within)
-            found[position] = found[position].union(points) if position in found else points
-    return [found.get(use, isl.Set("{ [] : false }")) for use in uses]
-
-
 @dataclass(frozen=True, eq=False)
 class _Split:
     """The sizes of all dimensions but the first, outermost first; the references; what is then assumed."""
@@ -179,31 +175,42 @@ def _split(
 ) -> _Split | _Failure:
     """Return references by dimension, where parameters are products if need be."""
     known = list[Polynomial]()
-    for access, found in zip(accesses, polynomials, strict=True):
-        if found is None:
+    for access, terms in zip(accesses, polynomials, strict=True):
+        if terms is None:
             return _Failure("a subscript is no polynomial of iterators and parameters", access.span)
-        known.append(found)
-    if not undivided(known):
-        return _divided(accesses, known, domains, bounds)
+        known.append(multiplied_out(terms, bounds.state))
+    forms = [form for form in (known, *regrouped(known, bounds.state)) if not undivided(form)]
+    if forms:
+        found = _divided(accesses, forms, domains, bounds)
+        if isinstance(found, _Split) or not undivided(known):
+            return found
     assuming = bounds.assuming and bounds.state.mode is Mode.COMPUTE
     may_be = with_products(known, domains, bounds.equal, bounds.state, assuming=assuming)
     for made in may_be:
         proved = replace(bounds, equal=made.equal, assuming=False)
-        split = _divided(accesses, made.polynomials, domains, proved)
+        split = _divided(accesses, [made.polynomials], domains, proved)
         if isinstance(split, _Split):
             return split
     return _Failure("its strides do not divide one another", accesses[0].span)
 
 
 def _divided(
-    accesses: list[Access], polynomials: Sequence[Polynomial], domains: list[isl.Set], bounds: _Bounds
+    accesses: list[Access],
+    forms: Sequence[Sequence[Polynomial]],
+    domains: list[isl.Set],
+    bounds: _Bounds,
 ) -> _Split | _Failure:
-    """Return references by dimension: where it can be proved that they are, else where it may be assumed."""
-    plain_first = chains(polynomials)
-    attempts = [(chain, replace(bounds, assuming=False)) for chain in plain_first]
+    """Return references by dimension: where it can be proved that they are, else where it may be assumed.
+
+    ``forms``: all subscripts, in one form or another.
+    """
+    proved = replace(bounds, assuming=False)
+    attempts = [(form, chain, proved) for form in forms for chain in chains(form)]
     if bounds.assuming:
-        attempts += [(chain, replace(bounds, sentences={})) for chain in reversed(plain_first)]
-    results = [_along(chain, accesses, polynomials, domains, trial) for chain, trial in attempts]
+        attempts += [
+            (form, chain, replace(bounds, sentences={})) for form in forms for chain in reversed(chains(form))
+        ]
+    results = [_along(chain, accesses, form, domains, trial) for form, chain, trial in attempts]
     return next((found for found in results if isinstance(found, _Split)), results[0])
 
 

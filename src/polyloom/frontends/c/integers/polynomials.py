@@ -23,6 +23,8 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.types import ElementType
 
+_DIM = isl.dim_type
+
 Affine = tuple[tuple[str, int], ...]
 """An affine expression over parameters, sorted by name; the constant has the name ``""``."""
 
@@ -126,6 +128,20 @@ def affine_function(size: Affine) -> isl.PwAff:
         part = constant_affine(1) if not name else parameter_affine(name)
         result = result.add(part.scale_val(isl.Val(coefficient)))
     return result
+
+
+def sum_of_parameters(function: isl.PwAff) -> Affine | None:
+    """Return a function as an affine expression over parameters; None where it is no such one everywhere."""
+    pieces = function.coalesce().get_pieces()
+    if len(pieces) != 1 or pieces[0][1].dim(_DIM.div) or not pieces[0][1].get_denominator_val().is_one():
+        return None
+    found = pieces[0][1]
+    named = {
+        found.get_dim_name(_DIM.param, k) or "": found.get_coefficient_val(_DIM.param, k).to_python()
+        for k in range(found.dim(_DIM.param))
+    }
+    terms = {**named, "": found.get_constant_val().to_python()}
+    return tuple(sorted((name, int(c)) for name, c in terms.items() if c))
 
 
 def affine_part(polynomial: Polynomial) -> tuple[isl.PwAff, Expression] | None:

@@ -13,7 +13,7 @@ from functools import reduce
 
 import islpy as isl
 
-from polyloom.frontends.c.integers.polynomials import Affine, Polynomial, Term, affine_part
+from polyloom.frontends.c.integers.polynomials import Affine, Polynomial, Term, affine_part, sum_of_parameters
 from polyloom.frontends.c.integers.strides import Factors, Stride, index_at, quotient, undivided
 from polyloom.frontends.c.scope.drafts import Product
 from polyloom.frontends.c.scope.sets import without_set
@@ -109,18 +109,14 @@ def _end(values: isl.Set) -> Affine | None:
     """Return what is above all values; None where no sum of parameters is."""
     if values.is_empty() or not values.dim_has_upper_bound(_DIM.set, 0):
         return None
-    pieces = values.coalesce().dim_max(0).coalesce().get_pieces()
-    if len(pieces) != 1:
-        return None
-    last = pieces[0][1]
-    if last.dim(_DIM.div) or not last.get_denominator_val().is_one():
-        return None
-    named = {
-        last.get_dim_name(_DIM.param, k) or "": last.get_coefficient_val(_DIM.param, k).to_python()
-        for k in range(last.dim(_DIM.param))
-    }
-    terms = {**named, "": last.get_constant_val().to_python() + 1}
-    return tuple(sorted((name, int(c)) for name, c in terms.items() if c)) or None
+    last = sum_of_parameters(values.coalesce().dim_max(0))
+    return None if last is None else _plus_one(last)
+
+
+def _plus_one(size: Affine) -> Affine | None:
+    terms = {"": 0, **dict(size)}
+    terms[""] += 1
+    return tuple(sorted((name, c) for name, c in terms.items() if c)) or None
 
 
 def _substituted(polynomial: Polynomial, product: Product) -> Polynomial:

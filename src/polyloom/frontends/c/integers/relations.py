@@ -74,3 +74,14 @@ def dimensioned_map(relation: isl.Map, frames: Sequence[Frame], name: str) -> is
         relation = relation.add_dims(_DIM.in_, 1) if moved is None else moved
         relation = relation.set_dim_name(_DIM.in_, k, frame.name)
     return relation.set_tuple_name(_DIM.in_, name)
+
+
+def domains_of(state: State, uses: list[int]) -> list[isl.Set]:
+    """Return where each reference is made, over all statements that make it."""
+    found: dict[int, isl.Set] = {}
+    for draft in state.drafts:
+        made = (*positions(draft, state), *draft.reads, *draft.writes)
+        for position in (*made, *(() if draft.target is None else (draft.target,))):
+            points = draft.domain.intersect(state.pool[position].within)
+            found[position] = found[position].union(points) if position in found else points
+    return [found.get(use, isl.Set("{ [] : false }")) for use in uses]

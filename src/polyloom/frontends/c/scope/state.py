@@ -129,6 +129,8 @@ class State:
     pending: list[StatedParallel] = field(default_factory=list)
     """What pragmas state about the loop that comes next."""
     assumed: dict[str, None] = field(default_factory=dict)
+    products: dict[tuple[tuple[tuple[str, int], ...], ...], Product] = field(default_factory=dict)
+    """Parameters that are made for products of others in bounds, by their factors."""
     equal: tuple[Product, ...] = ()
     """What parameters are taken to be, beside what ``context`` says."""
     refused: list[PolyloomError] = field(default_factory=list)
