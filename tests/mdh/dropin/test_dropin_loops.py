@@ -174,6 +174,13 @@ def test_loops_up_to_products_of_sizes_are_taken() -> None:
     assert not any("h_w <" in condition or ">= h_w" in condition for condition in asked)
 
 
+def test_elements_in_front_of_a_pointer_are_asked_for() -> None:
+    made = drop_in(CORPUS / "in_front.c", target="c")
+    names = [name.split("(")[0] for name in made.document["functions"]]
+    assert "int polyloom_filtered" not in names and "int polyloom_delayed" in names
+    assert "!(from >= 0) || " in made.files[FUNCTIONS]
+
+
 OPENMP_THREADS = """\
         take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
 """

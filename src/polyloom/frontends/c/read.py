@@ -22,6 +22,7 @@ from polyloom.frontends.c.expressions.lvalues import place, staying
 from polyloom.frontends.c.expressions.null_pointers import dereferenced, not_null, unused
 from polyloom.frontends.c.expressions.values import value
 from polyloom.frontends.c.finish import Statement, schedule_of, statements_of
+from polyloom.frontends.c.integers.first_elements import begin_at_pointers
 from polyloom.frontends.c.integers.invariant_products import bound_loops
 from polyloom.frontends.c.integers.linearised import delinearise
 from polyloom.frontends.c.integers.sizes import size_of
@@ -251,6 +252,8 @@ def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, *, as
     remarks = delinearise(state, asked=asked)
     if asked and remarks and bound_loops(state):
         raise Unsupported(*(replace(said, severity=Severity.ERROR) for said in remarks))
+    if asked:
+        begin_at_pointers(state)
     statements = statements_of(state)
     extent = extent_in(region, places)
     return Part(region, state, statements, schedule_of(statements), extent, tree, remarks)
