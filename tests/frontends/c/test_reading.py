@@ -255,6 +255,21 @@ def test_values_for_which_a_parameter_is_no_such_product_are_refused(tmp_path: P
     assert [d.code for d in caught.value.diagnostics] == ["parameter-value"]
 
 
+TOTAL = (
+    "static float total(int n, float *a) { float s = 0; for (int i = 0; i < n; i++) s += a[i]; return s; }"
+)
+
+
+@pytest.mark.parametrize(
+    "use", ["report(total(n, a));", "a[k] = 2; report(total(n, a));", "if (report(total(n, a))) ;"]
+)
+def test_a_call_with_another_in_its_arguments_is_none_that_can_be_left_out(use: str) -> None:
+    """The statements of ``total`` stand for themselves, not for ``report``."""
+    text = f"int report(float); {TOTAL} void f(int n, float *a) {{ for (int k = 0; k < n; k++) {{ {use} }} }}"
+    with pytest.raises(PolyloomError, match="`report` is a function that Polyloom does not know"):
+        read_c(Source("f.c", text), "f")
+
+
 PLANES = """void f(int n, int h, int w, int *a, int b[n])
 {
   int i, k;

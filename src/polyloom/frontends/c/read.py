@@ -278,7 +278,8 @@ def scop_of(part: Part) -> Scop:
 
 def _scop_of(part: Part) -> Scop:
     state = part.state
-    refused = [d for s in part.statements for d in s.draft.refused] + [*unused(state)]
+    refused = [d for s in part.statements for d in s.draft.refused]
+    refused += [*state.touched.refused, *unused(state)]  # the former: of what no statement came
     if refused:
         raise Unsupported(*dict.fromkeys(refused))
     models = tuple(s.model for s in part.statements if s.model is not None and not s.domain.is_empty())

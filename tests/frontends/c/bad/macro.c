@@ -2,7 +2,8 @@
 void f(int n, double a[n])
 {
 #pragma scop
-  for (int i = 0; i < LIMIT(n); i++)
-    a[i] = UNDEFINED + 1;
+  for (int k = 0; k < n; k++)
+    for (int i = 0; i < LIMIT(k); i++)
+      a[i] = UNDEFINED + 1;
 #pragma endscop
 }

@@ -80,10 +80,12 @@ def effect(node: c_ast.Node, state: State, label: str | None) -> None:
 
 
 def _call(node: c_ast.FuncCall, state: State, label: str | None) -> None:
-    """Walk a call whose value is not used: a statement of its own, unless its statements took its place."""
-    before = len(state.drafts)
+    """Walk a call whose value is not used: a statement of its own, unless its statements took its place.
+
+    Those of calls in its arguments, ``report(total(x))``, did not.
+    """
     call(node, state)
-    if state.touched.refused and len(state.drafts) == before:
+    if state.touched.refused:
         draft(None, None, node, state, label)
 
 
