@@ -102,6 +102,21 @@ def test_the_widest_type(body: str, size: int) -> None:
     assert widest(assert_same(program)) == size
 
 
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("f[i] = (i + 1L) * 0.5f;", ElementType.INT32),
+        ("f[i] = ((2 * a[i] + s[n - 1 - i] % 16) % 5 % 3 + 1L) * 0.5f;", ElementType.INT16),
+    ],
+)
+def test_floats_are_made_of_the_integers_that_are_quickest(body: str, kind: ElementType) -> None:
+    """Those of 16 bits are widened before: what is no array's element gains nothing by them."""
+    program = special(f"for (int i = 0; i < n; i++) {{ {body} }}", ", float f[n]")
+    (hom,) = maps(assert_same(program))
+    (made,) = [p.operand.type for p in walk(hom.terms[0]) if isinstance(p, Convert) and p.type.is_float]
+    assert made is kind
+
+
 LIMITS = [-(2**31), -511, -510, -1, 0, 1, 254, 255, 256, 509, 510, 511, 2**15, 2**31 - 1]
 
 

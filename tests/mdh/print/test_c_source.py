@@ -427,3 +427,14 @@ def test_registers_of_one_type_and_one_constant_share_lines() -> None:
     for line in ("c = d = splat_int32x4(3);", "e = splat_int32x8(5);"):
         assert f"    {line}\n" in text
     assert_same(function, data())
+
+
+def test_iterators_that_differ_by_constants_share_what_varies() -> None:
+    """Only constants are added to the one vector, which the compiler makes once for all."""
+    places = [sum_of([(1, HERE), (1, L), (1, Number(8 * k))]) for k in range(3)]
+    stores = [lanes(Store("y", (at,), Compute(Iterator(0, I32), (), (at,)))) for at in places]
+    function = kernel(counted("i", Number(24), stores, step=24))
+    text = c_source(function)
+    assert text.count("splat_int32x8((int32_t)(i))") == 3
+    assert "(lanes_int32x8() + splat_int32x8((int32_t)(16)))" in text
+    assert_same(function, data())

@@ -460,9 +460,12 @@ class _Search:
                 return None if found is None else _Found(found.cost + 1.0, Convert(kind, found.value))
             case Convert(type=kind, operand=a):
                 values = self.ranges.of(a)
-                exact = (f for k, f in self._options(a).items() if fits(values, k))
-                found = min(exact, key=lambda f: f.cost, default=None)
-                return None if found is None else _Found(found.cost + 1.0, Convert(kind, found.value))
+                exact = (
+                    _Found(f.cost + _to_float(f.value), Convert(kind, f.value))
+                    for k, f in self._options(a).items()
+                    if fits(values, k)
+                )
+                return min(exact, key=lambda f: f.cost, default=None)
             case _:
                 return None
 
@@ -496,6 +499,11 @@ def _conversion(value: Expression, kind: ElementType) -> float:
     if value.type.size < kind.size:
         return 0.5 if isinstance(value, Read) else 1.0
     return 1.0
+
+
+def _to_float(value: Expression) -> float:
+    """Return about how many instructions make floats of integers: those of 8 or 16 bits are widened before."""
+    return 1.0 + (_conversion(value, ElementType.INT32) if value.type.size < 4 else 0.0)
 
 
 def _instructions(

@@ -25,6 +25,7 @@ from polyloom.polyhedra.loops.tree import (
     IntExpression,
     Name,
     Number,
+    linear_terms,
     names_in,
     product_of,
     replace_name,
@@ -246,13 +247,17 @@ class VectorLoop:
         """Return an integer in each lane, as an operand of any operator; ``factor``: from lane to lane."""
         if factor is None:
             return self._by_lanes(lambda inside: inside.integer(expression), kind)
-        start = self._integer(at_zero(expression, self.lane), kind)
+        start = at_zero(expression, self.lane)
         if factor == Number(0):
-            return start
+            return self._integer(start, kind)
         lanes = self.dialect.numbers(kind, self.width)
         if factor != Number(1):
             lanes = f"{self._integer(factor, kind)} * {lanes}"
-        return f"({start} + {lanes})"
+        terms, constant = linear_terms([(1, start)])
+        if constant and terms:  # iterators that differ by constants share the vector of what varies
+            lanes = f"({lanes} + {self._integer(Number(constant), kind)})"
+            start = sum_of(terms)
+        return f"({self._integer(start, kind)} + {lanes})"
 
     def _integer(self, expression: IntExpression, kind: ElementType) -> str:
         """Return an integer that all lanes have."""
