@@ -502,7 +502,7 @@ def _conversion(value: Expression, kind: ElementType) -> float:
 
 
 def _to_float(value: Expression) -> float:
-    """Return about how many instructions make floats of integers: those of 8 or 16 bits are widened before."""
+    """Return about how many instructions make floats of integers; those of 8 or 16 bits are wider before."""
     return 1.0 + (_conversion(value, ElementType.INT32) if value.type.size < 4 else 0.0)
 
 

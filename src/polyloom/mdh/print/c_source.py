@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+from polyloom.mdh.print.asked_iterations import BITS
+from polyloom.mdh.print.asked_iterations import NAMES as ASKED_NAMES
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_statements import (
     array_variable,
@@ -91,7 +93,11 @@ _TAKEN = (
     "way",
     "in_register",
     "loaded_later",
+    *NAMES,
+    *ROWS,
+    *ASKED_NAMES,
 )
+_DEFINITIONS = (IN_REGISTER, TEAM, PART, WORK, BITS)
 _COUNTS = tuple(f"{word}_{k}" for word in ("work", "trips") for k in range(64))
 
 
@@ -189,7 +195,7 @@ def c_source(function: Function) -> str:
 def c_text(function: Function, *, shares: bool = False, reader: Reader | None = None) -> CText:
     """Return a function in C, part by part; ``shares``: parts that differ in names alone are one function."""
     name = c_names([function.name], ())[function.name]
-    taken = (*_TAKEN, *NAMES, *ROWS, *_COUNTS, name, *(f"{function.name}_{k}" for k in range(1000)))
+    taken = (*_TAKEN, *_COUNTS, name, *(f"{function.name}_{k}" for k in range(1000)))
     names = c_names(_all_names(function), taken)
     language = QUICK_C if function.contracted else C
     variables = dict[str, Variable]()
@@ -263,7 +269,7 @@ def _file(functions: Sequence[CFunction], called: Sequence[str] = (), around: Ar
     around = around or Around()
     helpers, needs = definitions(all_needs([around.needs, *(f.needs for f in functions)]), C)
     headers = "".join(f"#include <{header}>\n" for header in sorted({"stdint.h", *needs.headers}))
-    shared = "".join(f"{text}\n" for text in (IN_REGISTER, TEAM, PART, WORK) if text in needs.definitions)
+    shared = "".join(f"{text}\n" for text in _DEFINITIONS if text in needs.definitions)
     elsewhere = "".join(f"{head};\n" for head in called) + ("\n" if called else "")
     own = "\n".join(f.text for f in functions)
     return wrapped(f"{around.head}{headers}\n{around.before}{shared}{helpers}{elsewhere}{own}{around.after}")

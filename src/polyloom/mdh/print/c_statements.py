@@ -8,6 +8,7 @@ from math import prod
 
 from polyloom.ir.expressions import Read
 from polyloom.ir.types import ElementType
+from polyloom.mdh.print.asked_iterations import asked_lines
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.matrix_unit import declared_blocks, matrix_step
 from polyloom.mdh.print.prefetches import prefetches
@@ -220,6 +221,9 @@ def loop_lines(loop: For, scope: Scope) -> Iterator[str]:
         yield from blocks
         return
     inside = scope.with_multiple(loop.iterator, loop.start, loop.step)
+    if (asked := asked_lines(loop, inside, block_lines)) is not None:
+        yield from asked
+        return
     kept = kept_vectors(loop.body, inside)
     if kept and loop.kind is Kind.SEQUENTIAL:
         yield AS_IT_IS

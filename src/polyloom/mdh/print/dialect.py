@@ -72,6 +72,7 @@ class Dialect:
     ``turns_blocks``: whether blocks of elements are turned in registers (``turned_blocks``).
     ``has_prefetches``: whether elements may be asked for before they are stored (``prefetches``).
     ``keeps_vectors``: whether vectors that several sums use are kept in registers (``kept_vectors``).
+    ``finds_asked_iterations``: whether iterations that data asks for are found first (``asked_iterations``).
     ``independent``: what stands before a loop whose points are independent.
     ``written_out``: what stands before a loop over lanes that the compiler is to write out.
     ``function_head``: what helpers begin with. ``needs``: where what is asked of it is noted, if anywhere.
@@ -106,6 +107,7 @@ class Dialect:
     turns_blocks: bool = False
     has_prefetches: bool = False
     keeps_vectors: bool = False
+    finds_asked_iterations: bool = False
     independent: str = ""
     written_out: str = ""
     quick: bool = False
@@ -354,6 +356,7 @@ C = Dialect(
     turns_blocks=True,
     has_prefetches=True,
     keeps_vectors=True,
+    finds_asked_iterations=True,
     independent="#pragma GCC ivdep",
 )
 
@@ -376,6 +379,7 @@ CUDA = replace(
     turns_blocks=False,
     has_prefetches=False,
     keeps_vectors=False,
+    finds_asked_iterations=False,
     independent="",
     written_out="#pragma unroll",
 )
