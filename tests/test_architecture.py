@@ -64,7 +64,7 @@ FLOORS = {
     "api": (
         ("layers", "network", "simulation", "tuning"),
         ("alike_layers", "evaluation", "opencl", "wafer"),
-        ("mapping",),
+        ("attempts", "mapping"),
         ("loops", "reading"),
         ("processor",),
     ),

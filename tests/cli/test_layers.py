@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import EXAMPLES, Captured, document, failure
 
-from polyloom import read_program, simulate_layers
+from polyloom import read_mapping, read_program, simulate, simulate_layers
 from polyloom.api import alike_layers, simulation
 from polyloom.cli.main import run
+from polyloom.ir.conversion.split_layers import layers_of
 from polyloom.ir.program import Program
+from polyloom.polyhedra.effort import at_most, spent
 
 MAPS = {
     "h": "size: { PE[2, 1] }\ncompute_map: { h[i, j] -> PE[j//2, 0] }\n",
@@ -75,6 +78,51 @@ def test_a_refused_layer_does_not_stop_the_others(capsys: Captured, net: list[st
     out, err = refused(capsys, [*net, "--check"], 1)
     assert out.count("passed") == 2 and "2 of 3 layers" in out
     assert "error[map-" in err and "in the layer `g`" in err and "in the layer `h`" not in err
+
+
+@pytest.fixture
+def _broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler that breaks at one layer."""
+
+    def compile_wafer(program: Program, *args: Any, **named: Any) -> Any:
+        assert program.name != "g", "a rule is broken"
+        return plain(program, *args, **named)
+
+    plain = simulation.compile_wafer
+    monkeypatch.setattr(simulation, "compile_wafer", compile_wafer)
+
+
+@pytest.mark.usefixtures("_broken")
+def test_a_fault_of_ours_in_a_layer_does_not_stop_the_others(capsys: Captured, net: list[str]) -> None:
+    out, err = refused(capsys, [*net, "--check"], 70)
+    assert out.count("passed") == 2 and "2 of 3 layers" in out
+    assert "error[internal-fault]" in err and "AssertionError: a rule is broken" in err
+    assert "in the layer `g`" in err and "in the layer `h`" not in err
+    assert run([*net, "--debug"]) == 70
+    assert "in compile_wafer" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_broken")
+def test_a_fault_of_ours_in_the_document(capsys: Captured, net: list[str]) -> None:
+    assert run([*net, "--json"]) == 70
+    layers = json.loads(capsys.readouterr().out)["layers"]
+    assert [layer["refusal"] and layer["refusal"][0]["code"] for layer in layers] == [
+        None,
+        "internal-fault",
+        None,
+    ]
+
+
+def test_a_layer_has_a_limit_of_its_own() -> None:
+    """What it asks isl for is not taken from the others: of many layers the last ones were refused."""
+    program = read_program(NET)
+    with at_most(10**9):
+        assert simulate_layers(program, maps=MAPS).fault() is None
+        together = spent()
+    first = layers_of(program)[0]
+    with at_most(10**9):
+        simulate(first.program, read_mapping(MAPS[first.name], first.program))
+        assert together < spent()
 
 
 def test_what_does_not_fit_is_unsupported(capsys: Captured, net: list[str]) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 import islpy as isl
 import pytest
 
-from polyloom.polyhedra.effort import TooHardError, at_most, keeping_answers, remembered, spent
+from polyloom.polyhedra.effort import TooHardError, apart, at_most, keeping_answers, remembered, spent
 
 
 def much_work() -> isl.Set:
@@ -39,6 +39,23 @@ def test_what_isl_prints_without_operations_left_is_not_used() -> None:
     with pytest.raises(TooHardError), at_most(1000):
         _spend_all()
         str(value)
+
+
+def test_a_task_apart_has_what_it_says_and_costs_others_nothing() -> None:
+    with at_most(30_000):
+        before = spent()
+        with apart(), at_most(3_000_000):
+            much_work()
+        assert before <= spent() < before + 1000
+        with pytest.raises(TooHardError), at_most(2_000):
+            much_work()
+        with apart(), pytest.raises(TooHardError), at_most(2_000):
+            much_work()
+        assert not isl.Set("{ [i] : 0 <= i < 4 }").is_empty()
+    with pytest.raises(TooHardError), at_most(30_000):
+        with apart(), at_most(3_000_000):
+            much_work()
+        much_work()
 
 
 def test_little_work_is_done() -> None:

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy.typing as npt
 
+from polyloom.api.attempts import attempt
 from polyloom.api.reading import Path
-from polyloom.diagnostics import Diagnostic, PolyloomError
+from polyloom.diagnostics import Diagnostic, InternalFault, PolyloomError, Refusal
 from polyloom.ir.conversion.split_layers import Layer
 from polyloom.ir.program import Program
 from polyloom.polyhedra.effort import limited
@@ -54,11 +55,11 @@ def run_like(run: LayerRun, task: LayerTask) -> LayerRun | None:
     None where that is not known: what was compiled was not simulated.
     """
     names = names_between(run.layer.program, task.layer.program)
-    try:
-        return _run_like(run, task, names)
-    except PolyloomError as fault:
-        faults = [_with_names(each, names, task.layer.program) for each in fault.diagnostics]
-        return LayerRun(layer=task.layer, choice=None, result=None, refusal=type(fault)(*faults), names=names)
+    found = attempt(lambda: _run_like(run, task, names))
+    if isinstance(found, PolyloomError | InternalFault):
+        refusal = _renamed(found, names, task.layer.program)
+        return LayerRun(layer=task.layer, choice=None, result=None, refusal=refusal, names=names)
+    return found
 
 
 @limited("the code of a layer")
@@ -69,10 +70,8 @@ def _run_like(run: LayerRun, task: LayerTask, names: Mapping[str, str]) -> Layer
         codes = {fault.code.partition("-")[0] for fault in run.refusal.diagnostics}
         if codes & {"simulation", "input"}:
             return None
-        faults = [_with_names(fault, names, layer.program) for fault in run.refusal.diagnostics]
-        return LayerRun(
-            layer=layer, choice=choice, result=None, refusal=type(run.refusal)(*faults), names=names
-        )
+        refusal = _renamed(run.refusal, names, layer.program)
+        return LayerRun(layer=layer, choice=choice, result=None, refusal=refusal, names=names)
     if choice is None or run.result is None:
         return None
     code, program = run.result.program, layer.program
@@ -96,6 +95,14 @@ def _run_like(run: LayerRun, task: LayerTask, names: Mapping[str, str]) -> Layer
         remarks=tuple(_with_names(remark, names, program) for remark in run.result.remarks),
     )
     return LayerRun(layer=layer, choice=choice, result=result, refusal=None, names=names)
+
+
+def _renamed(refusal: Refusal, names: Mapping[str, str], program: Program) -> Refusal:
+    """Return why a layer was refused as said of another one."""
+    faults = [_with_names(each, names, program) for each in refusal.diagnostics]
+    if isinstance(refusal, InternalFault):
+        return InternalFault(*faults, trace=refusal.trace)
+    return type(refusal)(*faults)
 
 
 def _with_names(message: Diagnostic, names: Mapping[str, str], program: Program) -> Diagnostic:

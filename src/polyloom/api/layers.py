@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from polyloom.api.attempts import attempt
 from polyloom.api.mapping import layer_mapping
 from polyloom.api.reading import MACHINE, Path, load_for_wafer
 from polyloom.api.wafer import Explanation, explain
-from polyloom.diagnostics import Diagnostic, PolyloomError
+from polyloom.diagnostics import Diagnostic, InternalFault, PolyloomError, Refusal
 from polyloom.ir.conversion.split_layers import Layer, layers_of
 from polyloom.ir.program import Program
 from polyloom.polyhedra.effort import limited
@@ -30,24 +31,24 @@ class ExplainedLayer:
 
     layer: Layer
     choice: Choice | None
-    explanation: Explanation | PolyloomError
+    explanation: Explanation | Refusal
 
     @property
-    def refusal(self) -> PolyloomError | None:
+    def refusal(self) -> Refusal | None:
         """Why there is no explanation."""
-        return self.explanation if isinstance(self.explanation, PolyloomError) else None
+        return self.explanation if isinstance(self.explanation, PolyloomError | InternalFault) else None
 
     @property
-    def stages(self) -> tuple[LayerAnalysis, Survey | Diagnostic] | PolyloomError:
+    def stages(self) -> tuple[LayerAnalysis, Survey | Diagnostic] | Refusal:
         """What is shown to a person: the stages and what roles of PEs take; or the refusal."""
         found = self.explanation
-        return found if isinstance(found, PolyloomError) else (found.analysis, found.survey)
+        return found if isinstance(found, PolyloomError | InternalFault) else (found.analysis, found.survey)
 
     def json(self) -> dict[str, Any]:
         """Return an entry of ``layers``: its name, then the document of ``explain``, or ``refused``."""
         chosen = {"choice": self.choice.json()} if self.choice and self.choice.candidates else {}
         found = self.explanation
-        if isinstance(found, PolyloomError):
+        if isinstance(found, PolyloomError | InternalFault):
             return {"name": self.layer.name, **chosen, "refused": [d.message for d in found.diagnostics]}
         return {"name": self.layer.name, **chosen, **found.json()}
 
@@ -83,11 +84,11 @@ class LayersExplanation:
     def remarks(self) -> tuple[Diagnostic, ...]:
         """Missed optimisations of all layers, and why one has no routes or order."""
         stages = [each.stages for each in self.layers]
-        found = [pair for pair in stages if not isinstance(pair, PolyloomError)]
+        found = [pair for pair in stages if not isinstance(pair, PolyloomError | InternalFault)]
         refused = [survey for _, survey in found if isinstance(survey, Diagnostic)]
         return (*(r for analysis, _ in found for r in analysis.remarks), *refused)
 
-    def fault(self) -> PolyloomError | None:
+    def fault(self) -> Refusal | None:
         """Return what was refused, with its layer; None where nothing was."""
         return fault_of([(each.layer.name, each.refusal) for each in self.layers if each.refusal is not None])
 
@@ -134,17 +135,11 @@ class _Task:
     memory: int | None
 
 
-def _chosen(task: _Task) -> Choice | PolyloomError:
-    try:
-        return layer_mapping(task.program, task.source, machine=task.machine, memory=task.memory)
-    except PolyloomError as refused:
-        return refused
+def _chosen(task: _Task) -> Choice | Refusal:
+    return attempt(lambda: layer_mapping(task.program, task.source, machine=task.machine, memory=task.memory))
 
 
-def _explained(layer: Layer, found: Choice | PolyloomError, options: Mapping[str, Any]) -> ExplainedLayer:
-    if isinstance(found, PolyloomError):
+def _explained(layer: Layer, found: Choice | Refusal, options: Mapping[str, Any]) -> ExplainedLayer:
+    if isinstance(found, PolyloomError | InternalFault):
         return ExplainedLayer(layer, None, found)
-    try:
-        return ExplainedLayer(layer, found, explain(layer.program, found, **options))
-    except PolyloomError as refused:
-        return ExplainedLayer(layer, found, refused)
+    return ExplainedLayer(layer, found, attempt(lambda: explain(layer.program, found, **options)))

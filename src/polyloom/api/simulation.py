@@ -10,11 +10,12 @@ from typing import Any
 import numpy.typing as npt
 
 from polyloom.api.alike_layers import LayerTask, alike, run_like
+from polyloom.api.attempts import attempt
 from polyloom.api.evaluation import trace_tensors
 from polyloom.api.mapping import layer_mapping, mapping_of
 from polyloom.api.reading import MACHINE, Path, in_shorts, load_for_wafer, load_tensor_program
 from polyloom.api.wafer import compile_wafer
-from polyloom.diagnostics import PolyloomError, error
+from polyloom.diagnostics import InternalFault, PolyloomError, error
 from polyloom.ir.conversion.bytes_as_shorts import taken
 from polyloom.ir.conversion.split_layers import layers_of
 from polyloom.ir.evaluation.random_inputs import Scale, random_inputs
@@ -165,7 +166,8 @@ def simulate_layers(
     processes of their own; ``cluster``: the address of a dask scheduler, or a ``distributed.Client``,
     whose workers do them, on each one at a time. ``options``: as of ``simulate``.
 
-    A layer that is refused has the reason in its ``refusal``; the others run all the same.
+    A layer that is refused, or in which Polyloom itself fails, has the reason in its ``refusal``; the others
+    run all the same.
     Errors: ``input-...``, ``worker-lost``, ``cluster-...``. Not in the papers.
     """
     loaded = load_tensor_program(program)
@@ -205,14 +207,14 @@ def _simulated_layers(tasks: Sequence[LayerTask]) -> list[LayerRun]:
 
 
 def _simulated_layer(task: LayerTask) -> LayerRun:
-    choice = None
     layer, options = task.layer, task.options
     machine, memory = options["machine"], options["memory"]
-    try:
-        choice = layer_mapping(layer.program, task.source, machine=machine, memory=memory)
-        result = simulate(layer.program, choice.mapping, task.arrays, **options)
-    except PolyloomError as fault:
-        return LayerRun(layer=layer, choice=choice, result=None, refusal=fault)
+    choice = attempt(lambda: layer_mapping(layer.program, task.source, machine=machine, memory=memory))
+    if isinstance(choice, PolyloomError | InternalFault):
+        return LayerRun(layer=layer, choice=None, result=None, refusal=choice)
+    result = attempt(lambda: simulate(layer.program, choice.mapping, task.arrays, **options))
+    if isinstance(result, PolyloomError | InternalFault):
+        return LayerRun(layer=layer, choice=choice, result=None, refusal=result)
     return LayerRun(layer=layer, choice=choice, result=result, refusal=None)
 
 

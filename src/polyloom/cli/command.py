@@ -19,7 +19,7 @@ from importlib import import_module
 import click
 
 from polyloom.cli.supervise import INTERRUPTED, insisting
-from polyloom.diagnostics import Diagnostic, PolyloomError, error, near, visible
+from polyloom.diagnostics import Diagnostic, InternalFault, PolyloomError, error, near, visible
 
 INTERNAL = 70
 
@@ -143,6 +143,13 @@ def run(arguments: list[str]) -> int:
 
         print_diagnostics(fault.diagnostics)
         _errors_as_json(fault.diagnostics, arguments)
+        return fault.exit_status
+    except InternalFault as fault:
+        from polyloom.cli.messages import print_diagnostics
+
+        if "--debug" in arguments:
+            click.echo(fault.trace, err=True)
+        print_diagnostics(fault.diagnostics)
         return fault.exit_status
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)

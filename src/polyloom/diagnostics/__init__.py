@@ -2,7 +2,9 @@
 
 from polyloom.diagnostics.messages import (
     Diagnostic,
+    InternalFault,
     PolyloomError,
+    Refusal,
     Severity,
     Unsupported,
     error,
@@ -16,7 +18,9 @@ from polyloom.diagnostics.visible import visible, visible_name
 
 __all__ = [
     "Diagnostic",
+    "InternalFault",
     "PolyloomError",
+    "Refusal",
     "Severity",
     "Source",
     "Span",

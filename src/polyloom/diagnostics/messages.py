@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from polyloom.diagnostics.span import Span
 
@@ -86,6 +86,29 @@ class PolyloomError(Exception):
     def _render_traceback_(self) -> list[str]:
         """Return what a notebook shows in place of a traceback (a protocol of IPython)."""
         return str(self).split("\n")
+
+
+class InternalFault(Exception):
+    """A fault of Polyloom's own in one of several tasks, of which the others go on. Carries its diagnostic.
+
+    ``trace``: where it happened, as Python prints it.
+    """
+
+    exit_status: ClassVar[int] = 70
+
+    def __init__(self, *diagnostics: Diagnostic, trace: str = "") -> None:
+        super().__init__(*diagnostics)
+        self.diagnostics = diagnostics
+        self.trace = trace
+
+    def __str__(self) -> str:
+        from polyloom.diagnostics.render import render
+
+        return "\n\n".join(map(render, self.diagnostics))
+
+
+Refusal: TypeAlias = PolyloomError | InternalFault
+"""Why one of several tasks has no result."""
 
 
 class Unsupported(PolyloomError):

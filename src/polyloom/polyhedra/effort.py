@@ -77,6 +77,25 @@ def at_most(operations: int, question: str = "isl") -> Iterator[None]:
 
 
 @contextmanager
+def apart() -> Iterator[None]:
+    """Let the scopes inside have what they say, whatever those around have left, which pay nothing for it.
+
+    For each of several tasks that have nothing to do with one another.
+    """
+    around, charged = _Limits.stack, _Limits.charged
+    counted = _counted() if around else 0
+    _Limits.stack = ()
+    isl.DEFAULT_CONTEXT.set_max_operations(_Limits.outside)
+    try:
+        yield
+    finally:
+        _reset()
+        _Limits.charged = charged + counted
+        _Limits.stack = tuple(max(1, limit - counted) for limit in around)
+        isl.DEFAULT_CONTEXT.set_max_operations(_Limits.stack[-1] if around else _Limits.outside)
+
+
+@contextmanager
 def naming(question: str, span: Span | None = None) -> Iterator[None]:
     """Say what is asked inside, for when a scope around has no operations left. Raises TooHardError then."""
     try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, starmap
 from typing import Any
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, Unsupported, error
+from polyloom.diagnostics import Diagnostic, InternalFault, PolyloomError, Refusal, Unsupported, error
 from polyloom.ir.conversion.split_layers import Layer
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.wafer.explain.tasks import simd_sizes
@@ -50,7 +50,7 @@ class LayerRun:
     layer: Layer
     choice: Choice | None
     result: SimulationResult | None
-    refusal: PolyloomError | None
+    refusal: Refusal | None
     names: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -129,15 +129,17 @@ class ModelRun:
             },
         }
 
-    def fault(self) -> PolyloomError | None:
+    def fault(self) -> Refusal | None:
         """Return what was refused, with its layer, and what was computed wrong; None where all went well."""
         refused = fault_of([(run.layer.name, fault) for run, fault in self._refused()])
         wrong = tuple(self._mismatches())
         if not wrong:
             return refused
+        if isinstance(refused, InternalFault):
+            return InternalFault(*refused.diagnostics, *wrong, trace=refused.trace)
         return PolyloomError(*(() if refused is None else refused.diagnostics), *wrong)
 
-    def _refused(self) -> Iterator[tuple[LayerRun, PolyloomError]]:
+    def _refused(self) -> Iterator[tuple[LayerRun, Refusal]]:
         left = self.of_the_host
         for run in self.layers:
             if run.refusal is not None and run not in left:
@@ -151,19 +153,22 @@ class ModelRun:
                 yield error("check-mismatch", message, notes=check.mismatches)
 
 
-def fault_of(refusals: Sequence[tuple[str, PolyloomError]]) -> PolyloomError | None:
+def fault_of(refusals: Sequence[tuple[str, Refusal]]) -> Refusal | None:
     """Return what layers, named, were refused for, as one fault; None where there is nothing.
 
-    It is ``Unsupported`` where all of them are.
+    It is ours where one of them is, and ``Unsupported`` where all of them are.
     """
     found = tuple(chain.from_iterable(starmap(_in_layer, refusals)))
     if not found:
         return None
+    ours = [refusal.trace for _, refusal in refusals if isinstance(refusal, InternalFault)]
+    if ours:
+        return InternalFault(*found, trace="\n".join(ours))
     kinds = {type(refusal) for _, refusal in refusals}
     return Unsupported(*found) if kinds == {Unsupported} else PolyloomError(*found)
 
 
-def _in_layer(name: str, refusal: PolyloomError) -> Iterator[Diagnostic]:
+def _in_layer(name: str, refusal: Refusal) -> Iterator[Diagnostic]:
     for fault in refusal.diagnostics:
         notes = [f"in the layer `{name}`", *fault.notes]
         yield error(fault.code, fault.message, fault.span, label=fault.label, notes=notes, helps=fault.helps)
