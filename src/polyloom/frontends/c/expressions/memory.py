@@ -15,7 +15,16 @@ from polyloom.frontends.c.scope.drafts import Access, FoundArray
 from polyloom.frontends.c.scope.names import Address, Index, Place, Variable
 from polyloom.frontends.c.scope.sets import constant_affine as number
 from polyloom.frontends.c.scope.state import State
-from polyloom.frontends.c.scope.types import Array, CType, Extent, Pointer, Record, Scalar, spelling
+from polyloom.frontends.c.scope.types import (
+    Array,
+    CType,
+    Extent,
+    Pointer,
+    Record,
+    Scalar,
+    Unmodelled,
+    spelling,
+)
 from polyloom.frontends.c.syntax.faults import refuse
 from polyloom.ir.expressions import BinaryOp, Constant
 from polyloom.ir.types import ElementType
@@ -118,7 +127,8 @@ def found_array(full: Place, state: State) -> FoundArray:
 
 
 def refuse_type(place: Place) -> None:
-    """Refuse what is no element."""
+    """Refuse what is no element. Errors: ``c-record``, ``c-pointer``, ``c-type``."""
+    refuse_unmodelled(place, place.variable.span)
     what = "a structure" if isinstance(place.type, Record) else "a pointer"
     refuse(
         "c-record" if isinstance(place.type, Record) else "c-pointer",
@@ -126,6 +136,18 @@ def refuse_type(place: Place) -> None:
         place.variable.span,
         helps=["use its members" if isinstance(place.type, Record) else "use an array: `double A[n][m]`"],
     )
+
+
+def refuse_unmodelled(place: Place, span: Span | None) -> None:
+    """Refuse elements that no SCoP reads or writes. Errors: ``c-type``."""
+    if isinstance(place.type, Unmodelled):
+        name = ".".join((place.variable.name, *place.members))
+        refuse(
+            "c-type",
+            f"a SCoP reads and writes no elements that are {place.type.what}, as those of `{name}` are",
+            span,
+            helps=["copy them into another array before the loops, or back after them"],
+        )
 
 
 def whole(place: Place) -> Place:

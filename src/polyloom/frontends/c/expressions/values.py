@@ -14,7 +14,7 @@ from pycparser import c_ast
 from polyloom.frontends.c.expressions.calls import known_call, passed
 from polyloom.frontends.c.expressions.constant_places import integer_at
 from polyloom.frontends.c.expressions.lvalues import address, place, refuse_pointer, seen_as
-from polyloom.frontends.c.expressions.memory import accessed, place_of
+from polyloom.frontends.c.expressions.memory import accessed, place_of, refuse_unmodelled
 from polyloom.frontends.c.integers.affine import affine, fits_in, holds
 from polyloom.frontends.c.integers.extents import extent_of
 from polyloom.frontends.c.integers.from_isl import expression_of
@@ -163,6 +163,8 @@ def _name(name: str, node: c_ast.Node, state: State) -> Expression:
                 )
             return read(place_of(found), node, state)
         case Variable() | Address():
+            if isinstance(found, Variable):
+                refuse_unmodelled(place_of(found), state.span(node))
             return refuse_pointer(node, state)
         case None:
             return fail(
@@ -180,6 +182,7 @@ def _name(name: str, node: c_ast.Node, state: State) -> Expression:
 
 def read(found: Place, node: c_ast.Node, state: State) -> Expression:
     """Return the element at a place."""
+    refuse_unmodelled(found, state.span(node))
     if isinstance(found.type, (Array, Pointer)):
         refuse_pointer(node, state)
     stays = integer_at(found, state)

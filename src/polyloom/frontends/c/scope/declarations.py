@@ -9,7 +9,10 @@ from pycparser import c_ast
 from polyloom.frontends.c.scope.names import TypeName
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.types import (
+    ATOMIC,
+    BIT_FIELDS,
     INT,
+    VOLATILE,
     Array,
     CType,
     Extent,
@@ -35,6 +38,10 @@ def type_of_name(node: c_ast.Node, state: State, extents: Extents | None = None)
     match node:
         case c_ast.Decl(type=inner) | c_ast.Typename(type=inner) | c_ast.Typedef(type=inner):
             return type_of_name(inner, state, extents)
+        case c_ast.TypeDecl(quals=quals) | c_ast.PtrDecl(quals=quals) if "volatile" in (quals or ()):
+            return VOLATILE
+        case c_ast.TypeDecl(quals=quals) | c_ast.PtrDecl(quals=quals) if "_Atomic" in (quals or ()):
+            return ATOMIC
         case c_ast.TypeDecl(type=inner):
             return type_of_name(inner, state, extents)
         case c_ast.PtrDecl(type=inner, quals=quals):
@@ -88,8 +95,8 @@ def _record(node: c_ast.Struct | c_ast.Union, state: State, extents: Extents | N
         ctype = type_of_name(declaration, state, extents)
         if declaration.name is None and isinstance(ctype, Record):
             members += () if ctype.union else ctype.members  # those of a union share their memory
-        else:
-            members.append((declaration.name or "", ctype))
+        elif declaration.name is not None:
+            members.append((declaration.name, ctype if declaration.bitsize is None else BIT_FIELDS))
     record = Record(name, tuple(members), isinstance(node, c_ast.Union))
     if name:
         state.scope.records[name] = record

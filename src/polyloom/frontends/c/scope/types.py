@@ -61,6 +61,18 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Unmodelled:
+    """A type whose elements no SCoP reads or writes: ``what`` says what they are, in the plural."""
+
+    what: str
+
+
+BIT_FIELDS = Unmodelled("bit-fields")
+ATOMIC = Unmodelled("atomic")
+VOLATILE = Unmodelled("volatile")
+
+
+@dataclass(frozen=True)
 class Void:
     """``void``."""
 
@@ -72,7 +84,7 @@ class Function:
     result: CType
 
 
-CType = Scalar | Pointer | Array | Record | Void | Function
+CType = Scalar | Pointer | Array | Record | Unmodelled | Void | Function
 
 _E = ElementType
 INT = Scalar(_E.INT32, "int")
@@ -164,6 +176,8 @@ def spelling(ctype: CType) -> str:
             return spelling(element)
         case Record(name=name):
             return f"struct {name}".strip()
+        case Unmodelled(what=what):
+            return what
         case Void():
             return "void"
         case Function(result=result):

@@ -7,7 +7,7 @@ from itertools import islice
 import islpy as isl
 from pycparser import c_ast
 
-from polyloom.frontends.c.expressions.memory import accessed
+from polyloom.frontends.c.expressions.memory import accessed, refuse_unmodelled
 from polyloom.frontends.c.integers.affine import affine, fits_in
 from polyloom.frontends.c.scope.conversions import stored
 from polyloom.frontends.c.scope.drafts import Draft, Touched
@@ -45,6 +45,7 @@ def write(
 
     Errors: ``c-constant``, ``c-array``, ``c-pointer`` for targets that cannot be assigned.
     """
+    refuse_unmodelled(target, state.span(node))
     if not isinstance(target.type, Scalar):
         refuse(
             "c-array" if isinstance(target.type, Array) else "c-pointer",

@@ -8,7 +8,7 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.frontends.c.expressions.lvalues import place, steady
-from polyloom.frontends.c.expressions.memory import place_of
+from polyloom.frontends.c.expressions.memory import place_of, refuse_unmodelled
 from polyloom.frontends.c.expressions.values import call, combined, read, value
 from polyloom.frontends.c.integers.enumerations import enumerate_members
 from polyloom.frontends.c.integers.extents import extent_of
@@ -189,6 +189,7 @@ def declare(node: c_ast.Node, state: State) -> None:
 
 
 def _initial(variable: Variable, node: c_ast.Node, state: State) -> tuple[Expression, Known | None]:
+    refuse_unmodelled(place_of(variable), state.span(node))
     if not isinstance(variable.type, Scalar):
         refuse(
             "c-initialiser",

@@ -60,7 +60,7 @@ def _copied(kind: CType, target: c_ast.Node, source: c_ast.Node, state: State) -
         case Scalar():
             yield c_ast.Assignment("=", target, source, source.coord)
         case _:
-            _refuse(target, "a member is a pointer or a union", state)
+            _refuse(target, "a member is a pointer, a bit-field or a union", state)
 
 
 def _stored(kind: CType, target: c_ast.Node, value: c_ast.Node | None, state: State) -> Iterator[c_ast.Node]:
@@ -85,7 +85,11 @@ def _stored(kind: CType, target: c_ast.Node, value: c_ast.Node | None, state: St
             zero = c_ast.Constant("int", "0", target.coord)
             yield c_ast.Assignment("=", target, zero if value is None else value, target.coord)
         case _:
-            _refuse(target, "a member is a pointer or a union, or a row of it has no list of its own", state)
+            _refuse(
+                target,
+                "a member is a pointer, a bit-field or a union, or a row of it has no list of its own",
+                state,
+            )
 
 
 def _by_member(
