@@ -28,6 +28,11 @@ AGAIN = {
     "a value": f"double y = b[n - 1]; {ALL} {{ a[i] = b[i] + y; y = b[i]; }}",
     "two values": f"double x = b[0], y = 1; {ALL} {{ a[i] = b[i] - x * y; x = y; y = b[i]; }}",
     "last value": "double y = 1; for (int i = 2; i < n; i++) { a[i] = b[i] * y; y = c[i - 1]; } c[0] = y;",
+    "a product": f"double y = b[n - 1]; {ALL} {{ a[i] = b[i] + y; y = b[i] * c[i]; }}",
+    "a value that is used at once": (
+        f"double y = 1; {ALL} {{ double x = b[i] * c[i] - i; a[i] = x + y; y = x; }} c[0] = y;"
+    ),
+    "a product and a value": f"double x = 1, y = 2; {ALL} {{ a[i] = x - y; x = b[i]; y = b[i] + c[i]; }}",
     "under a condition": f"double y = 0; {ALL} {{ if (b[i] > 1) a[i] = y; y = c[i]; }}",
 }
 OF_KNOWN_SIZES = {
@@ -38,6 +43,8 @@ CARRIED = {
     "what the loop stores": f"double y = 0; {ALL} {{ b[n - 1 - i] = a[i] + y; y = b[i]; }}",
     "stored sometimes": f"double y = 0; {ALL} {{ a[i] = b[i] + y; if (c[i] > 1) y = b[i]; }}",
     "a sum": f"double y = 0; {ALL} {{ a[i] = b[i] + y; y = y * 0.5 + c[i]; }}",
+    "of what the loop stores": f"double y = 0; {ALL} {{ b[n - 1 - i] = a[i] + y; y = b[i] * c[i]; }}",
+    "much to do": f"double y = 0; {ALL} {{ a[i] = b[i] + y; y = 1 / (b[i] * b[i] + 1) * sqrt(c[i]); }}",
     "used behind": f"double y = 0, x = 0; {ALL} {{ a[i] = y + x; y = b[i]; x = x * y + 1; }}",
     "three": f"double x = 1, y = 2, z = 3; {ALL} {{ a[i] = x + y * z; x = y; y = z; z = b[i]; }}",
 }

@@ -6,8 +6,9 @@
       y = b[i]                                    a[i] = b[i] + b[i - 1]
                                                   y = b[i]
 
-A scalar that is a copy of another one (``x = y``) follows once that one is such a copy itself. Then no
-iteration waits for the one before, and a C compiler makes vectors of the loop.
+A scalar that is a copy of another one (``x = y``) follows once that one is such a copy itself. What takes a
+few operations (``y = b[i] * c[i]``) is computed again. Then no iteration waits for the one before, and a C
+compiler makes vectors of the loop.
 
 Source: Padua and Wolfe, Advanced compiler optimizations for supercomputers, 1986 (wrap-around variables).
 """
@@ -16,10 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from functools import partial
+from itertools import chain, count
 
+from polyloom.ir.expressions import Binary, Read, Unary
 from polyloom.ir.expressions import Iterator as IteratorValue
-from polyloom.ir.expressions import Read
+from polyloom.ir.expressions import walk as expressions_in
 from polyloom.ir.integers import holds, integer
 from polyloom.mdh.tree.nodes import (
     Array,
@@ -29,6 +32,7 @@ from polyloom.mdh.tree.nodes import (
     Function,
     If,
     Kind,
+    Let,
     Load,
     Space,
     Statement,
@@ -56,6 +60,8 @@ from polyloom.polyhedra.loops.tree import (
 
 MOST_PEELED = 2
 """First iterations that are done apart; each is one more copy of the loop's body."""
+MOST_AGAIN = 4
+"""Instructions that are carried out again in place of a value that waits for them."""
 LARGEST = 2**31 - 1
 """What an iterator may be that is copied into 32 bits."""
 
@@ -107,12 +113,14 @@ def _may_follow(loop: For, store: Store, memory: Mapping[str, str]) -> bool:
         return False
     if any(isinstance(s, For) for s in walk(loop.body)):
         return False
-    element = _copied(store.value)
-    if element is not None:
-        if _names_of(element.subscripts) & set(declared_in(loop.body)):
+    if _copied(store.value) is not None or _is_computed_again(store.value):
+        integers = [n for load in store.value.loads for n in _names_of(load.subscripts)]
+        integers += [n for number in store.value.iterators for n in names_in(number)]
+        if set(integers) & set(declared_in(loop.body)):
             return False
         changed = {memory.get(s.array) for s in walk(loop.body) if isinstance(s, Store)}
-        return element.array in memory and memory[element.array] not in changed
+        arrays = {load.array for load in store.value.loads}
+        return all(array in memory and memory[array] not in changed for array in arrays)
     return _number(loop, store.value) is not None and _is_integer_alone(loop, store.array)
 
 
@@ -126,6 +134,15 @@ def _copied(value: Compute) -> Load | None:
     is_element = isinstance(value.expression, Read) and len(value.loads) == 1
     plain = is_element and not any(isinstance(s, Compute) for s in value.loads[0].subscripts)
     return value.loads[0] if plain else None
+
+
+def _is_computed_again(value: Compute) -> bool:
+    """Return whether a value takes a few operations on elements at places that no data choose."""
+    plain = not any(isinstance(s, Compute) for load in value.loads for s in load.subscripts)
+    operations = [
+        e.op.instructions for e in expressions_in(value.expression) if isinstance(e, Unary | Binary)
+    ]
+    return plain and bool(value.loads) and bool(operations) and sum(operations) <= MOST_AGAIN
 
 
 def _number(loop: For, value: Compute) -> IntExpression | None:
@@ -186,10 +203,13 @@ def _rest(loop: For, scalar: str) -> For:
     assert store is not None
     before = sum_of([(1, Name(loop.iterator)), (-1, Number(1))])
     load, number = _copied(store.value), _number(loop, store.value)
+    again = () if load or not _is_computed_again(store.value) else (_let(loop, store, before),)
 
     def change(found: Load) -> Load:
         if load is not None and found.array == scalar:
             return Load(load.array, tuple(_at(s, loop.iterator, before) for s in load.subscripts))
+        if again and found.array == scalar:
+            return Load(again[0].name)
         return Load(found.array, tuple(map(subscript, found.subscripts)))
 
     def subscript(found: Subscript) -> Subscript:
@@ -211,7 +231,17 @@ def _rest(loop: For, scalar: str) -> For:
         return with_own_places(statement, change)
 
     start = sum_of([(1, loop.start), (1, Number(1))])
-    return replace(loop, start=start, body=changed(loop.body))
+    return replace(loop, start=start, body=(*again, *changed(loop.body)))
+
+
+def _let(loop: For, store: Store, before: IntExpression) -> Let:
+    """Return what the iteration before stored, under a name of its own."""
+    taken = {*arrays_used(loop.body), *declared_in(loop.body)}
+    name = next(n for k in count() if (n := f"{store.array}_before{k or ''}") not in taken)
+    at = partial(_at, name=loop.iterator, value=before)
+    loads = tuple(Load(e.array, tuple(map(at, e.subscripts))) for e in store.value.loads)
+    iterators = tuple(replace_name(number, loop.iterator, before) for number in store.value.iterators)
+    return Let(name, replace(store.value, loads=loads, iterators=iterators))
 
 
 def _at(subscript: Subscript, name: str, value: IntExpression) -> IntExpression:
