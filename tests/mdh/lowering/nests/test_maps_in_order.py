@@ -25,12 +25,18 @@ ORDERED = {
     "two later ones": f"{BOTH} A[i][j] = A[i][j + 1] + A[i + 1][j] * A[i + 1][j + 1];",
     "the row before": """for (int i = n - 1; i > 0; i--)
         for (int j = 0; j < n - 1; j++) A[i][j] = A[i - 1][j + 1];""",
+    "unrolled by hand": """for (int i = 0; i < n - 3; i += 3) { a[i] = a[i + 1] * a[i];
+        a[i + 1] = a[i + 2] * a[i + 1]; a[i + 2] = a[i + 3] * a[i + 2]; }""",
+    "unrolled by hand, of two arrays": """for (int i = 0; i < n - 2; i += 2) {
+        a[i] = a[i + 1] - b[0][i] * a[i]; a[i + 1] = a[i + 2] - b[0][i + 1] * a[i + 1]; }""",
     "another type": f"{LOOP} f[i] = f[i + 1] + (float)a[i];",
 }
 COPIED = {
     "a column downwards": """for (int i = 0; i < n - 1; i++)
         for (int j = n - 1; j > 0; j--) A[i][j] = A[i][j - 1] + A[i + 1][j];""",
     "backwards": "for (int i = 0; i < n / 2; i++) a[i] = a[n - 1 - i];",
+    "unrolled by hand, not alike": """for (int i = 0; i < n - 3; i += 3) { a[i] = a[i + 1] * a[i];
+        a[i + 1] = a[i + 2] + a[i + 1]; a[i + 2] = a[i + 3] * a[i + 2]; }""",
     "functions": f"{LOOP} a[i] = exp(a[i + 1]);",
 }
 
@@ -50,7 +56,8 @@ def run(made: Any, n: int) -> None:
 
 def copies(made: Any, n: int, k: int = 3) -> bool:
     """Return whether a copy of an array, which is a parameter in any case, is used."""
-    return function_text(made.tree({"n": n, "k": k})).count("_before[") > 1
+    text = function_text(made.tree({"n": n, "k": k}))
+    return text.count("_before[") > 1 or text.count("_old[") > 1
 
 
 def test_a_map_that_overwrites_nothing_that_it_reads(tmp_path: Path) -> None:

@@ -5,7 +5,11 @@
 
 Every element that a point reads, another point overwrites later, or none does. Such loops have vectors of
 the C compiler, since vectors go forwards. Several threads take the copy, but of maps too small for them; the
-program asks where that is not known before.
+program asks where that is not known before. A loop unrolled by hand, of which some results need a copy, is
+first a map along its rows (``reroll_maps``):
+
+    a_old = md_hom(a[3 i + 3], (++)) (i)
+    a, a, a = md_hom(..., a_old[3 i] * a[3 i + 2], (++)) (i)    ->    for j to 3 n: a[j] = a[j + 1] * a[j]
 
 Not in the papers.
 """
@@ -13,7 +17,7 @@ Not in the papers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from polyloom.ir.expressions import (
@@ -31,7 +35,9 @@ from polyloom.ir.expressions import (
     UnaryOp,
     walk,
 )
-from polyloom.ir.host import Copy, HostNode, HostProgram, Index, MdHom, Nest, Order, Role, View, uses
+from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, Index, MdHom, Nest, Order, Role, View, uses
+from polyloom.ir.transform.flatten_dimensions import lie_in_rows, with_fewer_dimensions
+from polyloom.ir.transform.reroll_maps import rerolled
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.sequential_nest import plain_nest
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
@@ -62,15 +68,17 @@ def maps_in_order(program: HostProgram, device: DeviceModel) -> HostProgram:
         return program
     touched = Counter(name for node in leaves_in(program.body) for name in uses([node]).all)
     local = {b.name for b in program.buffers if b.role is Role.LOCAL and touched[b.name] == 2}
-    body = _InOrder(frozenset(local), device).nodes(program.body)
+    buffers = {b.name: b for b in program.buffers}
+    body = _InOrder(copies=frozenset(local), buffers=buffers, device=device).nodes(program.body)
     return replace(program, body=body)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _InOrder:
     """``copies``: local buffers that one node fills and one reads."""
 
     copies: frozenset[str]
+    buffers: Mapping[str, Buffer]
     device: DeviceModel
 
     def nodes(self, nodes: Sequence[HostNode]) -> tuple[HostNode, ...]:
@@ -80,15 +88,15 @@ class _InOrder:
             before = _copies_before(found[:-1], node, self.copies) if isinstance(node, MdHom) else ()
             if not isinstance(node, MdHom) or not before:
                 continue
-            others = [n for n in found[:-1] if not (isinstance(n, Copy) and n in before)]
-            nest = _in_order(node, before)
+            others = found[: -1 - len(before)]
+            nest = _in_order(node, before, self.buffers)
             if isinstance(nest, MdHom):
                 found = [*others, nest]
             elif nest is not None:
                 found = [*others, *self._chosen(node, nest, before)]
         return tuple(found)
 
-    def _chosen(self, node: MdHom, nest: Nest, copies: Sequence[Copy]) -> tuple[HostNode, ...]:
+    def _chosen(self, node: MdHom, nest: Nest, copies: Sequence[_Copying]) -> tuple[HostNode, ...]:
         """Return the loops in order where one thread is to run them, else the map with its copies."""
         points = product_of((*node.extents, Number(len(node.terms))))
         if self.device.compute_units == 1:
@@ -109,28 +117,55 @@ class _InOrder:
                 return node
 
 
-def _copies_before(found: Sequence[HostNode], node: MdHom, local: frozenset[str]) -> tuple[Copy, ...]:
-    """Return the copies right before a map of what it overwrites."""
-    written, copies = {v.buffer for v in node.outputs}, list[Copy]()
+_Copying = Copy | MdHom
+"""What fills a local buffer: with all of another one, or point by point with one element of it each."""
+
+
+def _copies_before(found: Sequence[HostNode], node: MdHom, local: frozenset[str]) -> tuple[_Copying, ...]:
+    """Return what right before a map copies what it overwrites."""
+    written, copies = {v.buffer for v in node.outputs}, list[_Copying]()
     for before in reversed(found):
-        if not isinstance(before, Copy) or before.target not in local:
+        if not isinstance(before, Copy | MdHom) or not _copies(before, node, local):
             break
         copies.append(before)
-    return tuple(copies) if copies and {c.source for c in copies} <= written else ()
+    sources = {c.source if isinstance(c, Copy) else c.inputs[0].buffer for c in copies}
+    return tuple(copies) if copies and sources <= written else ()
 
 
-def _in_order(node: MdHom, copies: Sequence[Copy]) -> Nest | MdHom | None:
+def _copies(before: _Copying, node: MdHom, local: frozenset[str]) -> bool:
+    if isinstance(before, Copy):
+        return before.target in local
+    is_one = len(before.outputs) == len(before.inputs) == 1 and isinstance(before.terms[0], Read)
+    is_map = all(o.order is Order.CONCATENATE for o in before.combine) and before.finish == (None,)
+    is_whole = before.guard is None and before.written is None and before.extents == node.extents
+    return is_one and is_map and is_whole and before.outputs[0].buffer in local
+
+
+def _without_copies(view: View, copies: Sequence[_Copying]) -> View | None:
+    """Return what a view read of a copy before it was copied; None where that is no view."""
+    for copy in copies:
+        if isinstance(copy, Copy) and copy.target == view.buffer:
+            return replace(view, buffer=copy.source)
+        if isinstance(copy, MdHom) and copy.outputs[0].buffer == view.buffer:
+            return copy.inputs[0] if copy.outputs[0].indices == view.indices else None
+    return view
+
+
+def _in_order(node: MdHom, copies: Sequence[_Copying], buffers: Mapping[str, Buffer]) -> Nest | MdHom | None:
     """Return a map in place as loops in an order that overwrites nothing too early, if there is one.
 
     Itself without its copies where no point overwrites what another one reads.
     """
-    sources = {copy.target: copy.source for copy in copies}
-    inputs = tuple(replace(v, buffer=sources.get(v.buffer, v.buffer)) for v in node.inputs)
-    moved = replace(node, inputs=inputs)
-    if not set(sources) <= {v.buffer for v in node.inputs} or not _is_plain(moved):
+    filled = {c.target if isinstance(c, Copy) else c.outputs[0].buffer for c in copies}
+    inputs = [_without_copies(view, copies) for view in node.inputs]
+    direct = tuple(view for view in inputs if view is not None)
+    if len(direct) < len(inputs) or not filled <= {v.buffer for v in node.inputs}:
         return None
-    pairs = [(out, view) for out in moved.outputs for view in inputs if view.buffer == out.buffer]
-    steps = [_points_between(out, view, node.extents) for out, view in pairs]
+    moved = _along_rows(replace(node, inputs=direct), buffers)
+    if not _is_plain(moved):
+        return None
+    pairs = [(out, view) for out in moved.outputs for view in moved.inputs if view.buffer == out.buffer]
+    steps = [_points_between(out, view, moved.extents) for out, view in pairs]
     if any(step is None for step in steps):
         return None
     if not any(step and any(step) for step in steps) and not node.written:
@@ -144,6 +179,17 @@ def _in_order(node: MdHom, copies: Sequence[Copy]) -> Nest | MdHom | None:
     for name, extent in reversed(list(zip(nest.iterators, nest.extents, strict=True))):
         body = (_loop_down(name, extent, body) if backwards else loop_over(name, extent, body),)
     return replace(nest, iterators=(), extents=(), body=body)
+
+
+def _along_rows(node: MdHom, buffers: Mapping[str, Buffer]) -> MdHom:
+    """Return a map whose results are computed alike as one along the rows that they lie in, or itself."""
+    if all(map(_is_along_rows, (*node.inputs, *node.outputs))) or any(o.combiner for o in node.combine):
+        return node
+    made = rerolled(node)
+    if made is node or not lie_in_rows(made, len(made.extents) - 1, buffers):
+        return node
+    flat, shapes = with_fewer_dimensions(made, buffers)
+    return flat if all(shapes[name] == buffers[name] for name in shapes) else node
 
 
 def _loop_down(name: str, extent: IntExpression, body: Tree) -> Loop[Part]:
