@@ -1,7 +1,7 @@
 """Forms of C that random programs take beside loops and arrays: structures, pointers, arrays of open sizes,
 functions of the file, loops of other shapes, arithmetic of integers that wraps, divides and shifts.
 
-Some are refused (``switch``, ``while``): what is accepted has to be right.
+Some are refused (``while``): what is accepted has to be right.
 """
 
 from __future__ import annotations
@@ -236,6 +236,40 @@ def loop(s: Scope) -> list[str]:
     return [f"int {k} = {s.random.randint(0, 2)};", f"{head} {body}", f"b[{s.random.randint(0, 5)}] = {k};"]
 
 
+def jumps(s: Scope) -> list[str]:
+    """A loop whose iterations end early, or choose by cases."""
+    i = s.fresh("i")
+    body = _steps(s.inner(i), 2, ["continue;"])
+    return [f"for (int {i} = 0; {i} < {s.random.choice(['n', 'm', '7'])}; {i}++) {{", *body, "}"]
+
+
+def _steps(s: Scope, depth: int, ends: list[str]) -> list[str]:
+    """Return statements of which some jump to the end of what is around them, as ``ends`` do."""
+    r, lines = s.random, list[str]()
+    for _ in range(r.randint(1, 3)):
+        kind = r.random() if depth else 1.0
+        if kind < 0.25:
+            lines.append(f"if ({_on_data(s)}) {r.choice(ends)}")
+        elif kind < 0.5:
+            lines += [f"if ({_on_data(s)}) {{", *_steps(s, depth - 1, ends)]
+            lines += [r.choice([*ends, ""]), "}"]
+            lines += ["else {", *_steps(s, depth - 1, ends), "}"] if r.random() < 0.4 else []
+        elif kind < 0.75:
+            lines += [f"switch ({r.choice(['m', 'n', s.iterators[-1], integer(s)])}) {{"]
+            for label in r.sample(["case 0:", "case 1: case 3:", "case 2:", "case -1:", "default:"], 3):
+                lines += [label, *_steps(s, depth - 1, ["break;", *ends]), r.choice(["break;", "break;", ""])]
+            lines.append("}")
+        else:
+            lines.append(_assigned(s, element(s, computed=False), expression(s)))
+    return lines
+
+
+def _on_data(s: Scope) -> str:
+    r = s.random
+    one = f"{arithmetic(s, 1)} {r.choice(['<', '>=', '==', '!='])} {r.randint(-2, 4)}"
+    return r.choice([one, one, f"{one} || {integer(s)} > 3", f"{static_condition(s)} && {one}", f"!({one})"])
+
+
 def refused(s: Scope) -> list[str]:
     """What is refused today, seldom: a refusal ends the whole program."""
     if s.random.random() < 0.8:
@@ -244,8 +278,7 @@ def refused(s: Scope) -> list[str]:
     first, second = (_assigned(s, element(s, computed=False), expression(s)) for _ in range(2))
     return s.random.choice(
         [
-            [f"switch (m & 3) {{ case 0: {first} break; case 1: {first} case 2: {second} }}"],
-            [f"switch (n) {{ case 1: {first} break; default: {second} }}"],
+            [f"switch (m++ & 3) {{ case 0: {first} break; case 1: {first} case 2: {second} }}"],
             [f"int {w} = 0;", f"while ({w} < n) {{ a[{w}] = {w}; {w}++; }}"],
             [f"int {w} = 0;", f"do {{ b[{w}] = {w} + 1; }} while (++{w} < n);"],
             [f"int {w} = 3, *{w}p = &{w};", f"*{w}p += 2;", f"a[1] = {w};"],
@@ -256,5 +289,5 @@ def refused(s: Scope) -> list[str]:
 
 FORMS: tuple[Callable[[Scope], list[str]], ...] = (
     integers, integers, in_place, record, records, open_array, open_matrix, row, row, helper, helper,
-    pointer_helper, loop, loop, refused,
+    pointer_helper, loop, loop, jumps, jumps, refused,
 )  # fmt: skip

@@ -16,6 +16,7 @@ from polyloom.frontends.c.scope.sets import everywhere
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.writes import contains, first_change, names_in, written_names
 from polyloom.frontends.c.syntax.faults import refuse, worst
+from polyloom.frontends.c.syntax.structured import structured
 from polyloom.frontends.c.walk.branches import walk_branch, walk_if
 from polyloom.frontends.c.walk.effects import declare, effect, jump, leave
 from polyloom.frontends.c.walk.induction import induction_variables
@@ -60,9 +61,11 @@ def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stop
             with state.inside(Scope(state.scope)):
                 return walk_all(items or [], state)
         case c_ast.For():
-            return _for(_assign_first(node, state), state)
+            return _for(_assign_first(structured(node), state), state)
         case c_ast.If():
             return walk_if(node, state)
+        case c_ast.Switch() if (chosen := structured(node)) is not node:
+            return _statement(chosen, state)
         case c_ast.Label(name=name, stmt=stmt):
             return _statement(stmt, state, name)
         case c_ast.Break():
