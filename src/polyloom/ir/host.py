@@ -102,6 +102,7 @@ class Buffer:
     ``start``: what all elements are before the program runs; None: what the caller gives, or nothing defined.
     ``constant``: its elements change seldom, so that what depends on them alone is done when they do.
     ``truths``: what the caller gives is 0 or 1 in each element (``_Bool``).
+    ``behind``: how many bytes behind a line of 64 it begins, where it is likely that it does: a hint.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Buffer:
     start: float | int | None = None
     constant: bool = False
     truths: bool = field(default=False, compare=False)
+    behind: int | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(

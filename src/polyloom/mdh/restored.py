@@ -128,13 +128,13 @@ class _Executable(NativeExecutable):
         before = [document["sizes"] for document in self._built]
         return [*(sizes for sizes in before if sizes not in found), *found]
 
-    def _made(self, parameters: Mapping[str, int], *, timed: bool) -> Prepared:
+    def _made(self, parameters: Mapping[str, int], arrays: Mapping[str, object], *, timed: bool) -> Prepared:
         for document in self._built:
             if not timed and document["sizes"] == dict(parameters):
                 return prepared_of(document, self._objects, self.device.threads)
         whole = self._whole().executable
         assert isinstance(whole, NativeExecutable)
-        return whole.prepared(parameters, timed=timed)
+        return whole.prepared(parameters, timed=timed, arrays=arrays)
 
 
 def _program(program: HostProgram) -> Document:

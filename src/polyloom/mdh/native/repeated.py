@@ -120,7 +120,7 @@ class Done:
         names in the program.
         """
         given = {n: given[n] for n in (*(n for n in names if n in given), *given)}
-        prepared = self.executable.prepared(self.bound.parameters)
+        prepared = self.executable.prepared(self.bound.parameters, arrays=self.bound.arrays)
         buffers = {b.name: (k, b) for k, b in enumerate(self.executable.program.buffers)}
         inner = [name for name, _ in given.values()]
         found = [

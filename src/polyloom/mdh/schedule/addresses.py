@@ -138,3 +138,40 @@ def _integers(hom: MdHom, buffers: Buffers) -> Iterator[IntExpression]:
 def inner_reads(hom: MdHom) -> frozenset[int]:
     """Return the inputs that the scalar function reads: at every point, not at kept points alone."""
     return frozenset(read_positions(*hom.terms))
+
+
+def points_before_lines(hom: MdHom, buffers: Buffers, d: int, width: int) -> int:
+    """Return how many points along a dimension come before vectors of which as many as possible lie in lines.
+
+    Rows in which they lie alike are counted, of buffers of which it is known where they begin. A store counts
+    twice. 0 where nothing is gained by it.
+    """
+    begins = [
+        begin
+        for view in (*hom.outputs, *hom.outputs, *hom.inputs)
+        if (begin := _begin_of_rows(view, hom, buffers, d, width)) is not None
+    ]
+    whole = [sum((begin + first) % width == 0 for begin in begins) for first in range(width)]
+    best = max(range(width), key=lambda first: (whole[first], -first))
+    return best if whole[best] > whole[0] + 1 else 0
+
+
+def _begin_of_rows(view: View, hom: MdHom, buffers: Buffers, d: int, width: int) -> int | None:
+    """Return how many elements behind a multiple of a vector's length the points 0 of a dimension lie.
+
+    None where that is not known, or not the same in all rows.
+    """
+    buffer, size = buffers[view.buffer], buffers[view.buffer].type.size
+    access = access_of(view, buffers, len(hom.extents))
+    if access is None or buffer.behind is None or not access.is_unit(d) or buffer.behind % size:
+        return None
+    found = buffer.behind // size
+    for axis, (steps, offset) in enumerate(zip(access.steps, access.offsets, strict=True)):
+        row = row_length(buffer, axis)
+        if not isinstance(row, Number):
+            return None
+        if row.value % width:
+            if any(step for k, step in enumerate(steps) if k != d) or not isinstance(offset, Number):
+                return None
+            found += offset.value * row.value
+    return found % width

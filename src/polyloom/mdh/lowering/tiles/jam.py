@@ -23,6 +23,7 @@ from polyloom.mdh.lowering.tiles.cache_tiles import low
 from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.items import named_in_place
 from polyloom.mdh.lowering.tiles.strips import in_steps, whole_steps
+from polyloom.mdh.schedule.addresses import points_before_lines
 from polyloom.mdh.tree.nodes import (
     ONE,
     ZERO,
@@ -58,6 +59,9 @@ from polyloom.polyhedra.loops.tree import (
     names_in,
     replace_name,
 )
+
+LEAST_IN_LINES = 4
+"""Vectors of which a row has to have as many, for some points to come before them."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +281,7 @@ class _Cut:
         tiles, d, size = self.tiles, self.d, self.tiles.facts.tile(self.d)
         length, n = plus(self.loop.end, self.loop.start, -1), tiles.facts.extent(d)
         if isinstance(length, Number):
-            return self.narrower(tuple(filter(None, (size, max(length.value, 0) % size))))
+            return self._known(length.value)
         if d in tiles.register_tiled:
             return self._single(length)
         if n is None or tiles.domain.is_bounded(d):
@@ -288,6 +292,25 @@ class _Cut:
         main = whole_steps(tiles, d, start, end, size, self.once) if n >= size else ()
         rest = self.once(Number(n - n % size), n % size)
         return (*main, If(Operation("==", (self.loop.end, Number(n))), rest)) if n % size else main
+
+    def _known(self, length: int) -> Code:
+        """Return the main part of a loop whose length is known, then the rest; both lie in lines if they may.
+
+        Points before the first vector that lies in a line come first then.
+        """
+        tiles, size, width = self.tiles, self.tiles.facts.tile(self.d), self.tiles.schedule.width
+        first = 0
+        if self.d == tiles.vector and tiles.combiner is None and length >= LEAST_IN_LINES * width:
+            first = points_before_lines(tiles.hom, tiles.buffers, self.d, width) if self._is_row() else 0
+        sizes = tuple(filter(None, (size, max(length - first, 0) % size)))
+        if not first:
+            return self.narrower(sizes)
+        rest = replace(self, loop=bounded(self.loop, (Number(first),), ends(self.loop)))
+        return (*self.once(ZERO, first), *rest.narrower(sizes))
+
+    def _is_row(self) -> bool:
+        """Whether the loop goes through the points of the dimension from 0 on."""
+        return self.loop.iterator == self.tiles.point(self.d) and self.loop.start == ZERO
 
     def _single(self, length: IntExpression) -> Code:
         """Return what an item does for a tile, or less, which it has by itself; or together with others."""
