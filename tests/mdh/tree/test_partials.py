@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from homs import dot, read, row_maximum, stencil
 
-from polyloom.ir.expressions import BinaryOp, Compare, CompareOp, Constant, Expression, Select
+from polyloom.ir.expressions import BinaryOp, Compare, CompareOp, Constant, Expression, Read, Select
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
@@ -17,7 +17,7 @@ from polyloom.mdh.lowering.iterator_names import distinct_iterators
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.tiles.pipeline import scheduled
 from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
-from polyloom.mdh.tree.nodes import Array, Code, Compute, For, Function, Statement, Store
+from polyloom.mdh.tree.nodes import Array, Code, Compute, For, Function, Load, Statement, Store, counted
 from polyloom.mdh.tree.rewrite import loads_of, rewritten, walk
 from polyloom.mdh.tree.verify import Verdict, verify
 from polyloom.polyhedra.loops.tree import Number
@@ -122,3 +122,20 @@ def test_a_sum_of_several_values_is_not_decided() -> None:
     verdict = verify(replace(function, body=rewritten(function.body, of_several)))
     assert not verdict.wrong
     assert any("of several values" in text for text in verdict.unknown)
+
+
+def test_totals_of_nothing_may_be_taken_twice_whatever_others_of_the_name_are() -> None:
+    """They are neutral: where vectors leave all terms over, parts are started and taken all the same."""
+    function = tree("vectors")
+    (part,) = (s for s in walk(function.body) if isinstance(s, Array) and s.totals and s.totals.parts)
+    assert part.totals is not None
+    total = replace(part, name="other_total", shape=(), lanes=False, totals=None)
+    start, first = Compute(Constant(part.totals.neutral or 0.0, part.type)), (Number(0),) * len(part.shape)
+    own, both = Load(part.name, first), Read(0, part.type) + Read(1, part.type)
+    more = Store(part.name, first, Compute(both, (own, Load("x", (Number(0),)))))
+    taken = Store(total.name, (), Compute(both, (Load(total.name), own)))
+    for filled in (False, True):
+        steps = (Store(part.name, first, start), *[more] * filled, Store(total.name, (), start), taken, taken)
+        again = counted("again", Number(1), (part, total, *steps))
+        verdict = verify(replace(function, body=(*function.body, again)), asked(SPLIT["vectors"][0]))
+        assert bool(verdict.wrong) is filled

@@ -20,7 +20,7 @@ from dataclasses import fields
 from math import isnan
 
 from polyloom.ir.expressions import Constant, Expression, Read
-from polyloom.mdh.tree.accesses import OPERATIONS, Access, Found
+from polyloom.mdh.tree.accesses import OPERATIONS, Access, Declared, Found
 from polyloom.mdh.tree.nodes import Array, Compute, Load, Statement, Store, Totals
 from polyloom.mdh.tree.races import by_array
 from polyloom.mdh.tree.text import compute_text
@@ -33,9 +33,9 @@ def partials(found: Found, *, whole: bool) -> None:
     ``whole``: whether all results are of use; else some parts may be of none.
     """
     marked = [(a, accesses) for accesses in by_array(found.accesses) if (a := _marked(accesses)) is not None]
-    filled = _filled({array.name for array, _ in marked}, [a for _, accesses in marked for a in accesses])
+    filled = _filled([a for _, accesses in marked for a in accesses])
     for array, accesses in marked:
-        _check(array, accesses, found, whole=whole, filled=array.name in filled)
+        _check(array, accesses, found, whole=whole, filled=accesses[0].declared in filled)
 
 
 def _marked(accesses: Sequence[Access]) -> Array | None:
@@ -43,24 +43,24 @@ def _marked(accesses: Sequence[Access]) -> Array | None:
     return array if isinstance(array, Array) and array.totals is not None else None
 
 
-def _filled(names: Collection[str], accesses: Sequence[Access]) -> frozenset[str]:
+def _filled(accesses: Sequence[Access]) -> frozenset[Declared]:
     """Return the arrays of totals into which something was combined, from elsewhere or out of another one."""
-    statements = (_statement(access) for access in accesses)
-    stores = [s for s in statements if isinstance(s, Store) and s.array in names]
-    found = frozenset(s.array for s in stores if _brings(s, names))
-    while more := {s.array for s in stores if _loads_of(s, found)} - found:
+    names = {access.declared.array.name for access in accesses}
+    loaded: dict[int, set[Declared]] = {}
+    for access in accesses:
+        if not access.is_store:
+            loaded.setdefault(id(access.path), set()).add(access.declared)
+    stores = [(a.declared, loaded.get(id(a.path), set()), _statement(a)) for a in accesses if a.is_store]
+    found = {array for array, _, store in stores if isinstance(store, Store) and _brings(store, names)}
+    while more := {array for array, sources, _ in stores if sources & found} - found:
         found |= more
-    return found
+    return frozenset(found)
 
 
 def _brings(store: Store, totals: Collection[str]) -> bool:
     """Return whether a store has something in it besides totals."""
     others = any(load.array not in totals for load in store.value.loads)
     return store.instance is not None or others or bool(store.value.iterators)
-
-
-def _loads_of(store: Store, arrays: Collection[str]) -> bool:
-    return any(load.array in arrays for load in store.value.loads)
 
 
 def _check(array: Array, accesses: Sequence[Access], found: Found, *, whole: bool, filled: bool) -> None:
