@@ -8,6 +8,7 @@ Tiling a class in one way in all statements keeps shared tensors where they are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from polyloom.ir.host import Index, View
@@ -35,10 +36,18 @@ class Classes:
     all: tuple[Class, ...]
     of: dict[Member, int]
 
-    def iterator(self, statement: int, number: int, preferred: tuple[int, ...]) -> int | None:
-        """Return the iterator of a statement that is in a class; of several the first preferred one."""
-        found = [k for (s, k), c in self.of.items() if s == statement and c == number]
-        return next((k for k in preferred if k in found), found[0] if found else None)
+    def iterators(self, program: Program) -> Mapping[Member, int]:
+        """Return the iterator of a statement that is in a class, by the numbers of both.
+
+        Of several the first that indexes what is written, if there is any.
+        """
+        found: dict[Member, int] = {}
+        for (s, k), c in self.of.items():
+            found.setdefault((s, c), k)
+        for s, statement in enumerate(program.statements):
+            for k in reversed(written_iterators(statement)):
+                found[s, self.of[s, k]] = k
+        return found
 
 
 def plain_iterator(index: Index) -> int | None:

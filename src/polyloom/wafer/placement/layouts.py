@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from polyloom.ir.host import Index
 from polyloom.ir.program import Program
 from polyloom.ir.statements import Statement
-from polyloom.wafer.placement.classes import Classes, find_classes, written_iterators
+from polyloom.wafer.placement.classes import Classes, Member, find_classes, written_iterators
 from polyloom.wafer.placement.coordinates import Coordinate, Place, Tile, range_of
 
 AXES = (0, 1)
@@ -63,11 +63,32 @@ class Directions:
 
     program: Program
     given: Mapping[int, tuple[Index, Index]]
+    _tiled: dict[_Tiled, tuple[Tile, ...]] = field(default_factory=dict)
 
     @cached_property
     def classes(self) -> Classes:
         """The program's classes of iterators."""
         return find_classes(self.program)
+
+    @cached_property
+    def iterators(self) -> Mapping[Member, int]:
+        """The iterator of a statement that is in a class, by the numbers of both."""
+        return self.classes.iterators(self.program)
+
+    def tiles(self, number: int, axis: int, layout: Layout, steps: Mapping[int, int]) -> tuple[Tile, ...]:
+        """Return the tiles of a statement along an axis; one value for all layouts that have them."""
+        here = tuple(
+            (k, c, tiling, steps[c])
+            for c, tiling in layout.tilings
+            if tiling.axis == axis and (k := self.iterators.get((number, c))) is not None
+        )
+        if (number, here) not in self._tiled:
+            domain = self.program.statements[number].domain
+            self._tiled[number, here] = tuple(
+                _tile(k, len(domain), domain[k], t.size, step, t.cycle(self.classes.all[c].extent))
+                for k, c, t, step in here
+            )
+        return self._tiled[number, here]
 
     @cached_property
     def cyclic_classes(self) -> frozenset[int]:
@@ -152,7 +173,7 @@ def _coordinate(
     for (n, a), size in layout.skewed:
         if (n, a) == (number, axis):
             return Coordinate((_skewed(statement, directions.given[number][axis], size),))
-    tiles = tuple(_tiles(directions.classes, layout, steps, statement, number, axis))
+    tiles = directions.tiles(number, axis, layout, steps)
     if tiles:
         return Coordinate(tiles)
     return Coordinate((), _where_operands_are(directions.program, before, statement, axis))
@@ -162,20 +183,8 @@ def _skewed(statement: Statement, expression: Index, size: int) -> Tile:
     return Tile(expression, *range_of(expression, statement.domain), size)
 
 
-def _tiles(
-    classes: Classes,
-    layout: Layout,
-    steps: Mapping[int, int],
-    statement: Statement,
-    number: int,
-    axis: int,
-) -> Iterator[Tile]:
-    rank = len(statement.domain)
-    for c, tiling in layout.tilings:
-        k = classes.iterator(number, c, written_iterators(statement)) if tiling.axis == axis else None
-        if k is not None:
-            cycle = tiling.cycle(classes.all[c].extent)
-            yield _tile(k, rank, statement.domain[k], tiling.size, steps[c], cycle)
+_Tiled = tuple[int, tuple[tuple[int, int, Tiling, int], ...]]
+"""A statement; of its classes along an axis: the iterator, the class, its tiling, what one tile counts."""
 
 
 @lru_cache(maxsize=4096)

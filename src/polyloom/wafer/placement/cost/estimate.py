@@ -64,6 +64,7 @@ class _Part:
     drives, None where one always does; ``waits``: whether it may be stored instead.
     """
 
+    place: Place
     box: LocalBox
     sizes: tuple[int, ...]
     arriving: tuple[int, ...]
@@ -82,6 +83,7 @@ class LayoutEstimator:
     machine: Machine
     may_wait: bool = True
     _parts: dict[tuple[int, Place], _Part] = field(default_factory=dict)
+    _moved: dict[tuple[int, _Part, _Part], float] = field(default_factory=dict)
 
     @cached_property
     def _costs(self) -> BoxCosts:
@@ -120,13 +122,21 @@ class LayoutEstimator:
         statements = self.program.statements
         waits = tuple(s.name for s, part in zip(statements, parts, strict=True) if part.waits)
         results = sum(part.result for part in parts)
-        for writer, reader, access in self._moves:
-            there = Reader(statements[reader], access, places[reader], parts[reader].box)
-            results += move_cycles(statements[writer], places[writer], parts[writer].box, there, self.machine)
+        for move, (writer, reader, _) in enumerate(self._moves):
+            results += self._move_cycles(move, parts[writer], parts[reader])
         estimates = [self._estimate(places, parts, chosen, results) for chosen in dict.fromkeys(((), waits))]
         memory = self.machine.memory_bytes
         best, *other = sorted(estimates, key=lambda each: (each.bytes > memory, each.cycles))
         return replace(best, otherwise=next((each.cycles for each in other if each.bytes <= memory), None))
+
+    def _move_cycles(self, move: int, there: _Part, here: _Part) -> float:
+        if (move, there, here) not in self._moved:
+            writer, reader, access = self._moves[move]
+            to = Reader(self.program.statements[reader], access, here.place, here.box)
+            statement = self.program.statements[writer]
+            found = move_cycles(statement, there.place, there.box, to, self.machine)
+            self._moved[move, there, here] = found
+        return self._moved[move, there, here]
 
     def _part(self, number: int, place: Place) -> _Part:
         if (number, place) not in self._parts:
@@ -141,6 +151,7 @@ class LayoutEstimator:
         driven = self._driven(number, box, arriving)
         waits = driven is not None and self._may_wait(statement, box, driven)
         return _Part(
+            place=place,
             box=box,
             sizes=tuple(elements(access, box) for access in accesses(statement)),
             arriving=arriving,
