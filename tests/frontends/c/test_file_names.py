@@ -21,3 +21,13 @@ def test_a_path_that_goes_up_is_compared_with_its_program(
     said = capsys.readouterr()
     assert "check" in said.out
     assert "was not used" not in said.out + said.err
+
+
+def test_loops_of_such_a_path_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The preprocessor calls the file by its absolute path behind an ``#include``."""
+    text = "#include <stdio.h>\nvoid f(int n, double *y) {\n  for (int i = 0; i < n; i++) y[i] *= 2;\n"
+    (tmp_path / "f.c").write_text(text + '  puts("done");\n}\n')
+    (tmp_path / "inside").mkdir()
+    monkeypatch.chdir(tmp_path / "inside")
+    run(["compile", "../f.c", "--target", "c", "-o", "out"])
+    assert "polyloom_f(" in (tmp_path / "inside" / "out" / "f.c").read_text()

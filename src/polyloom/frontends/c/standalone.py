@@ -32,7 +32,7 @@ from polyloom.frontends.c.scope.names import Variable
 from polyloom.frontends.c.scope.types import Array, CType, Pointer
 from polyloom.frontends.c.scope.writes import written_names
 from polyloom.frontends.c.syntax.preprocess import as_pragmas
-from polyloom.frontends.c.syntax.regions import Region, closing_brace
+from polyloom.frontends.c.syntax.regions import Region, body_start, closing_brace
 from polyloom.frontends.c.walk.inlining import RETURNED
 from polyloom.ir.types import C_TYPES, ElementType
 from polyloom.scop.model import Origin, Scop
@@ -139,10 +139,10 @@ def standalone(part: Part, scop: Scop) -> Standalone:
 def _end_of_function(part: Part) -> int:
     """Return the position behind the function's closing brace."""
     source = part.state.places.source
-    span = part.state.places.span(part.region.function.body)
-    if span is None or span.source is not source:
-        raise NotAlone("its function stands in an included file")
-    return closing_brace(source.text, source.text.find("{", span.start)) + 1
+    start = body_start(part.region.function, part.state.places)
+    if start is None:
+        raise NotAlone("its function stands in an included file, or beside another one in a line")
+    return closing_brace(source.text, start) + 1
 
 
 def _line(source: Source, position: int) -> str:

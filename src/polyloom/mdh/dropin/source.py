@@ -122,7 +122,10 @@ def _returned(buffer: Buffer, place: Place) -> tuple[str, str]:
 
 
 def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagnostic]:
-    if place.source.name != source.name or place.extent == (0, 0):
+    if place.source.name == source.name and place.extent == (0, 0):
+        message = f"the braces of `{place.name}` share their line with others, or come from a macro"
+        yield error("drop-in-included", message, helps=["begin each function on a line of its own"])
+    elif place.source.name != source.name:
         helps = [f"compile `{place.source.name}` by itself"]
         yield error("drop-in-included", f"`{place.name}` stands in an included file", helps=helps)
     for name in call.parameters:

@@ -8,6 +8,7 @@ that place.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from polyloom.diagnostics import Source, Span
 from polyloom.frontends.c.syntax.faults import line_span
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\.?\d[\w.]*|\S")
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _SKIPPED = re.compile(r"[\s()]*")
 
 
@@ -41,6 +43,11 @@ class Places:
         self.name = name_in_text(source)
         self._sources: dict[str, Source] = {self.name: source}
         self._generator = c_generator.CGenerator()
+
+    @cached_property
+    def plain_text(self) -> str:
+        """The text with blanks in the place of comments."""
+        return _COMMENT.sub(lambda comment: " " * len(comment.group()), self.source.text)
 
     def span(self, node: c_ast.Node | None) -> Span | None:
         """Return the span of a node; None where it has no place."""
@@ -74,6 +81,10 @@ class Places:
         if column - 1 < len(text.rstrip()):
             return before + column - 1
         return before + len(text) - len(text.lstrip())
+
+    def is_source(self, name: str) -> bool:
+        """Whether a name that the preprocessor gives is that of the source."""
+        return self._source(name) is self.source
 
     def _source(self, name: str) -> Source:
         if name not in self._sources and _is_one_file(name, self.source.name):

@@ -247,11 +247,37 @@ def extent_in(region: Region, places: Places) -> tuple[int, int]:
         start = _line_start(source, region.opening.coord.line)
         end = _line_end(source, region.closing.coord.line)
         return _bytes(source, start), _bytes(source, end)
-    span = places.span(region.function.body)
-    if span is None or span.source is not source:
+    brace = body_start(region.function, places)
+    if brace is None:
         return (0, 0)
-    start = source.text.find("{", span.start)
-    return _bytes(source, start + 1), _bytes(source, closing_brace(source.text, start))
+    return _bytes(source, brace + 1), _bytes(source, closing_brace(source.text, brace))
+
+
+def body_start(function: c_ast.FuncDef, places: Places) -> int | None:
+    """Return where the brace stands that opens a function's body; None where the file does not show it.
+
+    Columns are those of the preprocessed text, so it is the only brace in its line that no other is around.
+    """
+    coord, text = function.body.coord, places.source.text
+    if not places.is_source(str(coord.file)):
+        return None
+    first, end = _line_start(places.source, coord.line), _line_end(places.source, coord.line)
+    depth, found = 0, list[int]()
+    for lexeme in _LEXEME.finditer(text, first, end):
+        if lexeme.group() == "{" and depth == 0:
+            found.append(lexeme.start())
+        depth = max(0, depth + {"{": 1, "}": -1}.get(lexeme.group(), 0))
+    return found[0] if len(found) == 1 and _follows_arguments(places.plain_text, found[0]) else None
+
+
+def _follows_arguments(text: str, brace: int) -> bool:
+    """Whether a brace stands behind parentheses that are not those of a loop or a condition."""
+    before, depth = text[:brace].rstrip(), 0
+    for at in range(len(before) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(before[at], 0)
+        if depth == 0:
+            return before[at] == "(" and not _CONTROL.search(before[:at])
+    return False
 
 
 def _line_start(source: Source, line: int) -> int:
@@ -268,6 +294,8 @@ def _bytes(source: Source, offset: int) -> int:
 
 _LEXEME = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[{}]", re.DOTALL)
 
+_CONTROL = re.compile(r"\b(for|if|while|switch)\s*$")
+
 
 def closing_brace(text: str, start: int) -> int:
     """Return where the brace at ``start`` is closed."""
@@ -279,4 +307,4 @@ def closing_brace(text: str, start: int) -> int:
     return len(text)
 
 
-__all__ = ["Region", "closing_brace", "extent_in", "regions"]
+__all__ = ["Region", "body_start", "closing_brace", "extent_in", "regions"]

@@ -165,7 +165,9 @@ def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:
     lines = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
     loops = defaultdict[int, list[c_ast.Node]](list)
     for node in _nodes(function.body):
-        if node.coord is None or node.coord.file != places.name or node.coord.line >= len(lines):
+        if node.coord is None or not places.is_source(str(node.coord.file)):
+            continue
+        if node.coord.line >= len(lines):
             continue
         if isinstance(node, c_ast.Pragma):
             found[node] = lines[node.coord.line - 1]
