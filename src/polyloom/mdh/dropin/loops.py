@@ -99,7 +99,7 @@ def loops_file(
     dialect = C.noting()
     for call, versions in functions:
         made = [
-            c_text(replace(v.function, name=name))
+            c_text(replace(v.function, name=name), rolls=True)
             for v, name in zip(versions, _names(call, versions), strict=True)
         ]
         texts += made

@@ -80,7 +80,8 @@ class Variable:
 class Scope:
     """``names``: identifiers of all; ``variables``: those declared; ``lane``: of a vector, at hand.
 
-    ``multiples``: what divides integers, by their names in the tree, where it is not 1.
+    ``multiples``: what divides integers, by their names in the tree, where it is not 1. ``rolled``: whether
+    lines that differ in subscripts alone become loops, for which registers are elements of arrays.
 
     What is printed is noted in the ``dialect``: what it needs, and the names that it speaks of.
     """
@@ -90,6 +91,7 @@ class Scope:
     lane: str | None = None
     dialect: Dialect = field(default_factory=C.noting)
     multiples: Mapping[str, int] = field(default_factory=dict)
+    rolled: bool = False
 
     def with_multiple(self, name: str, *values: IntExpression) -> Scope:
         """Return the scope where an integer is a sum of multiples of these."""

@@ -46,6 +46,7 @@ from polyloom.mdh.print.gcc_pragma import (
 from polyloom.mdh.print.helpers import definitions
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.needs import Needs, all_needs
+from polyloom.mdh.print.rolled import COUNTERS, UNROLLED, rolled
 from polyloom.mdh.print.team import PART, TEAM, WORK
 from polyloom.mdh.print.vectors.kept_vectors import IN_REGISTER, NAMES, ROWS
 from polyloom.mdh.print.work import point_lines, share_lines, work_lines
@@ -93,11 +94,13 @@ _TAKEN = (
     "way",
     "in_register",
     "loaded_later",
+    "UNROLLED",
     *NAMES,
     *ROWS,
     *ASKED_NAMES,
+    *COUNTERS,
 )
-_DEFINITIONS = (IN_REGISTER, TEAM, PART, WORK, BITS)
+_DEFINITIONS = (IN_REGISTER, UNROLLED, TEAM, PART, WORK, BITS)
 _COUNTS = tuple(f"{word}_{k}" for word in ("work", "trips") for k in range(64))
 
 
@@ -192,8 +195,14 @@ def c_source(function: Function) -> str:
     return c_text(function).whole
 
 
-def c_text(function: Function, *, shares: bool = False, reader: Reader | None = None) -> CText:
-    """Return a function in C, part by part; ``shares``: parts that differ in names alone are one function."""
+def c_text(
+    function: Function, *, shares: bool = False, rolls: bool = False, reader: Reader | None = None
+) -> CText:
+    """Return a function in C, part by part.
+
+    ``shares``: parts that differ in names alone are one function. ``rolls``: lines that differ in subscripts
+    alone are loops, for people to read.
+    """
     name = c_names([function.name], ())[function.name]
     taken = (*_TAKEN, *_COUNTS, name, *(f"{function.name}_{k}" for k in range(1000)))
     names = c_names(_all_names(function), taken)
@@ -208,7 +217,7 @@ def c_text(function: Function, *, shares: bool = False, reader: Reader | None = 
     for view in function.reshaped:
         same = variables[view.parameter]
         variables[view.name] = replace(same, text=names[view.name], shape=view.shape, memory=same.text)
-    scope = Scope(names, variables, dialect=language.noting())
+    scope = Scope(names, variables, dialect=language.noting(), rolled=rolls)
     pragma = gcc_pragma(
         strict=not function.contracted,
         keeps=carries_values(function.body),
@@ -296,6 +305,8 @@ def _all_names(function: Function) -> Iterator[str]:
     yield from function.arrays
     yield from function.integers
     yield from declared_in(function.body)
+    elements = (s.element for s in walk(function.body) if isinstance(s, Array))
+    yield from dict.fromkeys(element.array for element in elements if element is not None)
 
 
 @dataclass(frozen=True)
@@ -491,6 +502,9 @@ class _Entry:
         ``share``: more of its parameters, with values.
         """
         name, spoken = f"{self.name}_{len(self.parts) + 1}", inside.needs.names
+        if scope.rolled and len(shorter := rolled(lines)) < len(lines):
+            lines = shorter
+            inside.needs.definitions[UNROLLED] = None
         known = [n for n in scope.variables if n in spoken]
         arrays = list(zip(known, _apart_or_not([scope.variable(n) for n in known]), strict=True))
         if self.shared is not None:

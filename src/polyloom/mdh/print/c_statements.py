@@ -23,6 +23,7 @@ from polyloom.mdh.tree.nodes import (
     Array,
     Barrier,
     Code,
+    Element,
     For,
     If,
     Kind,
@@ -58,7 +59,7 @@ def block_lines(code: Code, scope: Scope, kept: Mapping[int, Kept] | None = None
         elif k in kept:
             yield from _lines_with(kept[k], statement, scope)
         elif names := _declared_alike(code[k:], scope):
-            yield f"{_register_type(statement, scope)} {', '.join(names)};"
+            yield f"{_register_type(statement, scope)} {', '.join(_declarators(names, code[k:], scope))};"
             said = k + len(names)
         elif (filled := _filled_alike(code[k:], scope))[0]:
             yield from _fills(*filled)
@@ -77,6 +78,28 @@ def _declared_alike(code: Code, scope: Scope) -> list[str]:
     kind = None if scope.dialect.clears_registers else _register_type(code[0], scope)
     alike = takewhile(lambda s: kind is not None and _register_type(s, scope) == kind, code)
     return [scope.names[s.name] for s in alike if isinstance(s, Array)]
+
+
+def _declarators(names: Sequence[str], code: Code, scope: Scope) -> list[str]:
+    """Return what is declared for registers: their names, or the arrays whose elements they are."""
+    found = dict[str, None]()
+    for name, statement in zip(names, code, strict=False):
+        element = _element(statement, scope)
+        shape = "" if element is None else "".join(f"[{n}]" for n in element.shape)
+        found[name if element is None else f"{scope.names[element.array]}{shape}"] = None
+    return list(found)
+
+
+def _element(statement: Statement, scope: Scope) -> Element | None:
+    """Return what a register is where registers are elements of arrays."""
+    return statement.element if scope.rolled and isinstance(statement, Array) else None
+
+
+def _register_name(array: Array, scope: Scope) -> str:
+    element = _element(array, scope)
+    if element is None:
+        return scope.names[array.name]
+    return scope.names[element.array] + "".join(f"[{k}]" for k in element.place)
 
 
 def _register_type(statement: Statement, scope: Scope) -> str | None:
@@ -121,7 +144,7 @@ def _filled(statement: Statement, scope: Scope) -> _Filled | None:
     if not isinstance(store, Store) or store.value.loads or store.value.iterators:
         return None
     variable = scope.variables.get(store.array)
-    if variable is None or not variable.held or variable.extents:
+    if variable is None or not variable.held or variable.extents or "[" in variable.text:
         return None
     lines = list(statement_lines(statement, scope))
     head = f"{variable.text} = "
@@ -173,7 +196,7 @@ def array_variable(array: Array, scope: Scope) -> Variable:
     is_float = array.type is ElementType.FLOAT16 and not (scope.dialect.has_half_arrays or array.packed)
     kind = ElementType.FLOAT32 if is_float and array.part is None else array.type
     return Variable(
-        scope.names[array.name],
+        _register_name(array, scope),
         kind,
         array.shape,
         held=held,

@@ -201,13 +201,23 @@ class Totals:
     parts: bool = True
 
 
+@dataclass(frozen=True)
+class Element:
+    """An element of a grid of registers: ``array[place]`` of one with this ``shape``."""
+
+    array: str
+    place: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Array:
     """An array from here to the end of the block; its elements are undefined until they are stored.
 
     ``lanes``: its last dimension is the lanes of vectors: subscripts there are the iterator of a vector loop,
     or numbers. ``align``: bytes. ``totals``: that its elements are such. ``packed``: halves take two bytes
-    each in every language. ``part``: of arrays in a matrix unit.
+    each in every language. ``part``: of arrays in a matrix unit. ``element``: what a register was before an
+    array was taken apart; a printer may have the array.
     """
 
     name: str
@@ -219,6 +229,7 @@ class Array:
     totals: Totals | None = None
     packed: bool = False
     part: Part | None = None
+    element: Element | None = None
 
 
 @dataclass(frozen=True)

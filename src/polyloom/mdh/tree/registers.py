@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 
 from polyloom.ir.naming import Names
 from polyloom.mdh.tree.distinct import distinct
@@ -18,6 +19,7 @@ from polyloom.mdh.tree.nodes import (
     Array,
     Code,
     Compute,
+    Element,
     For,
     Function,
     Kind,
@@ -139,14 +141,26 @@ def _first(load: Load) -> tuple[int, ...] | None:
 
 
 def _arrays(names: Names, array: Array, pieces: tuple[_Piece, ...]) -> tuple[list[Array], Places]:
-    found, places = [], {}
+    found, places, elements = [], {}, _grid(array.name, pieces)
     for piece in pieces:
         name = names.of((object(),), "_".join(map(str, (array.name, *piece.first))))
         shape = (Number(piece.lanes),) if piece.lanes else ()
-        found.append(replace(array, name=name, shape=shape, lanes=bool(piece.lanes)))
-        for lane, element in enumerate(_elements(piece)):
-            places[element] = name, lane if piece.lanes else None
+        own = replace(array, name=name, shape=shape, lanes=bool(piece.lanes), element=elements.get(piece))
+        found.append(own)
+        for lane, place in enumerate(_elements(piece)):
+            places[place] = name, lane if piece.lanes else None
     return found, places
+
+
+def _grid(name: str, pieces: tuple[_Piece, ...]) -> dict[_Piece, Element]:
+    """Return what pieces are in an array of them; nothing where some differ in kind, or are missing."""
+    every = [sorted(set(values)) for values in zip(*(piece.first for piece in pieces), strict=True)]
+    rows = [(k, values) for k, values in enumerate(every) if len(values) > 1]
+    shape = tuple(len(values) for _, values in rows)
+    if not shape or len({piece.lanes for piece in pieces}) != 1 or prod(shape) != len(pieces):
+        return {}
+    places = {p: tuple(values.index(p.first[k]) for k, values in rows) for p in pieces}
+    return {piece: Element(name, place, shape) for piece, place in places.items()}
 
 
 def _placed(known: Mapping[str, Places], load: Load) -> Load:

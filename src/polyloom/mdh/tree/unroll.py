@@ -46,7 +46,7 @@ from polyloom.mdh.tree.rewrite import (
 )
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in
 
-LONG, LONG_STEPS = 64, 256
+LONG, LONG_STEPS = 40, 256
 """Statements that loops of single points, and steps of reductions, may be when they are written out."""
 
 
