@@ -1,12 +1,14 @@
 """Small loops: what becomes of each, whether its results are right, and its time beside the C compiler's.
 
 usage: small_loops.py [NAME]... [--check] [--time] [--size N] [--type double|float] [--threads N] [--rounds N]
-                      [--clock wall|cpu]
+                      [--clock wall|cpu] [--update]
 
 The loops are the functions of `benchmarks/small_loops`, written for this: of the kinds that vectorising
 compilers are tried on. NAME is a function or a file. ``--check``: results are compared with those of the C
 compiler without optimisations, on reals of mixed scale and on small integers. ``--time``: beside the same
-function built with -O3 -march=native -ffast-math, in turns, arrays restored before each; the least counts.
+function built with -O3 -march=native -ffast-math, in turns, on the same arrays, which are restored before
+each (where they lie decides up to a third of a time); the least counts. ``--update``: the rows of
+docs/c.md are what was measured.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from polyloom.scop.schedule.loop_verdicts import LoopVerdict, Verdict
 from polyloom.scop.transform import Transformation
 
 FOLDER = Path(__file__).with_name("small_loops")
+PAGE = Path(__file__).parents[1] / "docs" / "c.md"
 REALS: dict[str, type[np.floating[Any]]] = {"double": np.float64, "float": np.float32}
 FAST = ("-O3", "-march=native", "-ffast-math")
 PLAIN = ("-O1", "-fwrapv", "-ffp-contract=off")
@@ -252,14 +255,14 @@ def timed(loop: SmallLoop, ours: Compiled, options: argparse.Namespace) -> tuple
     clock = CLOCKS[options.clock]
     given = values(loop, options.size, options.type)
     built = library(loop.path, options.type, FAST)
-    arrays = (copies(given), copies(given))
-    runs = (ours.bound(arrays[0]), bound(built, loop, arrays[1], options.type))
+    arrays = copies(given)
+    runs = (ours.bound(arrays), bound(built, loop, arrays, options.type))
     least = [np.inf, np.inf]
     for _ in range(options.rounds):
         for which, run in enumerate(runs):
             for name, value in given.items():
                 if isinstance(value, np.ndarray):
-                    arrays[which][name][...] = value
+                    arrays[name][...] = value
             begin = clock()
             run()
             least[which] = min(least[which], clock() - begin)
@@ -289,8 +292,17 @@ def main() -> None:
             ratios.append(theirs / mine)
             row += [f"{mine:.1f}", f"{theirs:.1f}", f"{theirs / mine:.2f}"]
         print(f"| {' | '.join(row)} |", flush=True)
+        if options.update:
+            _update(f"| {' | '.join(row)} |")
     if ratios:
         print(f"geometric mean of the ratios: {np.exp(np.mean(np.log(ratios))):.2f}")
+
+
+def _update(row: str) -> None:
+    """Put a row in the place of the one that the page has of the same loop."""
+    lines = PAGE.read_text(encoding="utf-8").split("\n")
+    first = row[: row.index("`", 3) + 1]
+    PAGE.write_text("\n".join(row if line.startswith(first) else line for line in lines), encoding="utf-8")
 
 
 def _asked(names: Sequence[str]) -> list[SmallLoop]:
@@ -308,7 +320,11 @@ def _parsed() -> argparse.Namespace:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--clock", default="wall", choices=list(CLOCKS))
-    return parser.parse_args()
+    parser.add_argument("--update", action="store_true", help="write the rows of docs/c.md; with --time")
+    options = parser.parse_args()
+    if options.update and (options.check or not options.time or options.type != "double"):
+        parser.error("the page has times in double, without --check")
+    return options
 
 
 if __name__ == "__main__":
