@@ -36,6 +36,7 @@ from polyloom.wafer.placement.candidates import (
 )
 from polyloom.wafer.placement.choose import Choice, complete
 from polyloom.wafer.placement.cost.model import TooSlow, Watch, estimated_cycles
+from polyloom.wafer.program.queue_bound import check_least_queues
 from polyloom.wafer.program.wafer_program import WaferProgram, compile_program
 from polyloom.wafer.simd.decide import in_better_order
 from polyloom.wafer.simd.decision import (
@@ -79,14 +80,19 @@ def _analysed(
     options: SimdOptions,
     reduction: ReductionShape = ReductionShape.AUTO,
     limit: float = inf,
+    *,
+    fitting: bool = False,
 ) -> LayerAnalysis:
     """Run the same stages under a map as it stands: the last stream drives where it does not say.
 
     Instructions are chosen for arrays as they are and for arrays in the order that suits them, if that is
     another choice, and the cheaper layer is taken. Above ``limit`` cycles it does not matter which.
+    ``fitting``: a layer that takes too many queues is refused as soon as that is known.
     """
     border = peel_border(program, mapping)
     simple = build_tasks(program, border.compute, border.written)
+    if fitting:
+        check_least_queues(simple, border, options.machine)
     grid = border.compute.grid
     with_simd = options.mode is not SimdMode.OFF
     with naming("the order of the reductions"):
@@ -206,7 +212,8 @@ def _candidate(task: tuple[Program, Machine, Wanted]) -> Candidate:
 
 def _estimated(program: Program, mapping: Mapping, limit: float, machine: Machine) -> Price:
     with keeping_answers():
-        return _cycles(_analysed(program, mapping, SimdOptions(machine=machine), limit=limit), limit)
+        options = SimdOptions(machine=machine)
+        return _cycles(_analysed(program, mapping, options, limit=limit, fitting=True), limit)
 
 
 def compile_layer(analysis: LayerAnalysis, machine: Machine) -> WaferProgram:

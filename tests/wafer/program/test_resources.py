@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 from corpus import differences, expected, inputs_of, layers, together
 
+from polyloom import pipeline
 from polyloom.diagnostics import Unsupported
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer
+from polyloom.wafer.border.peeling import peel_border
+from polyloom.wafer.dataflow.tasks import build_tasks
 from polyloom.wafer.explain.document import resources_document
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.mapping.mapping import Mapping
 from polyloom.wafer.pe_program.descriptors import descriptor_use
+from polyloom.wafer.program.queue_bound import check_least_queues
 from polyloom.wafer.program.resources import COLORS, INPUTS, MEMORY, OUTPUTS, check_fits
 from polyloom.wafer.program.wafer_program import compile_program, survey
 from polyloom.wafer.simd.decision import SimdOptions
@@ -43,6 +48,32 @@ def test_every_role_is_counted(name: str) -> None:
     document = resources_document(found, CS2)
     assert [role["role"] for role in document["roles"]] == [role.role for role in found.resources]
     assert document["colors"], "what each color carries"
+
+
+@pytest.mark.parametrize(
+    "name", ["training", "mlp_one_port", "softmax", "stencil7", pytest.param("layer_norm", marks=LATER)]
+)
+def test_queues_are_known_before_there_are_programs(name: str) -> None:
+    """As many as the programs take then, which have no adapters here; and that these are too many."""
+    program, mapping = layer_named(name)
+    border = peel_border(program, mapping)
+    graph = build_tasks(program, border.compute, border.written)
+    check_least_queues(graph, border, CS2)
+    found = survey(analyse_layer(program, mapping, SimdOptions()), CS2)
+    most = {what: max(r.amount(what).used for r in found.resources) for what in (INPUTS, OUTPUTS)}
+    for what, few in (
+        (INPUTS, replace(CS2, input_queues=CS2.input_queues[: most[INPUTS] - 1])),
+        (OUTPUTS, replace(CS2, output_queues=CS2.output_queues[: most[OUTPUTS] - 1])),
+    ):
+        with pytest.raises(Unsupported, match=f"need {most[what]} {what}"):
+            check_least_queues(graph, border, few)
+
+
+def test_a_candidate_with_too_many_queues_is_not_analysed(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, mapping = layer_named("mlp")
+    monkeypatch.setattr(pipeline, "allocate", None)
+    with pytest.raises(Unsupported, match="output queues"):
+        pipeline._estimated(program, mapping, inf, replace(CS2, output_queues=CS2.output_queues[:2]))
 
 
 @pytest.mark.parametrize("name", ["training", "mlp"])
