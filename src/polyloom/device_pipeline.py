@@ -25,7 +25,8 @@ from polyloom.mdh.dropin.cuda import cuda_side
 from polyloom.mdh.dropin.folder import DropIn, Maker, Side, check_values
 from polyloom.mdh.dropin.loops import c_side
 from polyloom.mdh.dropin.opencl import opencl_side
-from polyloom.mdh.dropin.source import Place, Variable
+from polyloom.mdh.dropin.source import Place
+from polyloom.mdh.dropin.variables import Variable
 from polyloom.mdh.native.device import NATIVE, choose, opened
 from polyloom.mdh.native.rows import suited
 from polyloom.mdh.running import CheckedProgram, RunResult, run_program

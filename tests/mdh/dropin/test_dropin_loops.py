@@ -174,6 +174,32 @@ def test_loops_up_to_products_of_sizes_are_taken() -> None:
     assert not any("h_w <" in condition or ">= h_w" in condition for condition in asked)
 
 
+TAKEN = """\
+typedef struct { float r, i; } cpx;
+void take(int n, cpx *y) { for (int k = 0; k < n; k++) y[k].r = k; }
+void set(int n, float *y) { for (int k = 0; k < n; k++) y[k] = k; }
+"""
+
+
+def test_functions_are_not_called_as_our_own() -> None:
+    """``polyloom_take`` makes room, and ``polyloom_set`` is one of OpenCL's side."""
+    names = {name.split("(")[0] for name in drop_in(TAKEN, target="c").document["functions"]}
+    assert names == {"int polyloom_take_", "int polyloom_set_"}
+
+
+def test_copies_and_sizes_are_asked_to_be_apart() -> None:
+    (text,) = (
+        t for n, t in drop_in(CORPUS / "overlapping_records.c", target="c").files.items() if n[0] == "o"
+    )
+    assert "(const char *)(x + (n)) <= (const char *)(y) || " in text
+    assert "(const char *)(y + (m) * (n)) <= (const char *)(x)" in text
+    (text,) = (t for n, t in drop_in(CORPUS / "sizes_in_memory.c", target="c").files.items() if n[0] == "s")
+    assert "(const char *)(&n[0] + 1) <= (const char *)(y)" in text
+    assert text.count("<= (const char *)&") == 3, (
+        "of floats, and of members of one structure, it is not asked"
+    )
+
+
 def test_elements_in_front_of_a_pointer_are_asked_for() -> None:
     made = drop_in(CORPUS / "in_front.c", target="c")
     names = [name.split("(")[0] for name in made.document["functions"]]

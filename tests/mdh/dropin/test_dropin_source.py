@@ -10,7 +10,8 @@ from polyloom.diagnostics import Source, Unsupported
 from polyloom.ir.host import Buffer, HostProgram, Parameter, Role
 from polyloom.ir.types import ElementType
 from polyloom.mdh.dropin.signature import signature
-from polyloom.mdh.dropin.source import Place, Variable, replacement, with_calls
+from polyloom.mdh.dropin.source import Place, replacement, with_calls
+from polyloom.mdh.dropin.variables import Variable
 from polyloom.polyhedra.loops.tree import Name
 
 TEXT = """\

@@ -358,7 +358,7 @@ def _array(found: FoundArray, part: Part) -> ScopArray:
         restrict=getattr(variable.type, "restrict", False),
         record=(variable.name, *found.place.members) if found.place.members else (),
         span=variable.span,
-        levels=found.levels if found.place.members else (),
+        levels=found.place.levels if found.place.members else (),
         variable=variable.name,
         hidden=variable.origin is not Origin.INNER and not is_seen(variable, part.state),
         undefined=start.undefined or _holds_returned(part.state, found.name),

@@ -9,10 +9,13 @@ Not in the papers: md_poly stops at the kernels. PPCG's OpenCL output is of the 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -184,8 +187,19 @@ def _functions(parts: Sequence[tuple[Place, HostProgram]]) -> list[str]:
     for place, _ in parts:
         numbers[place.name] += 1
         number = f"_{numbers[place.name]}" if numbers[place.name] > 1 else ""
-        found += c_names([f"polyloom_{place.name}{number}"], found).values()
+        found += c_names([f"polyloom_{place.name}{number}"], (*found, *_names_of_ours())).values()
     return found
+
+
+@cache
+def _names_of_ours() -> frozenset[str]:
+    """Return the names that our own text in C begins in the same way."""
+    native = files("polyloom.mdh.dropin") / "native"
+    texts = [file.read_text(encoding="utf-8") for file in native.iterdir() if file.is_file()]
+    return frozenset(re.findall(r"\bpolyloom_\w+", "\n".join([*texts, _MEMORY]))) | _OF_BLOCKS
+
+
+_OF_BLOCKS = frozenset(["polyloom_done", "polyloom_returned"])
 
 
 _MEMORY = """

@@ -9,6 +9,7 @@ Not in the papers: md_poly stops at the kernels.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -48,8 +49,7 @@ def host_function(call: Signature, variants: Sequence[Variant], table: Kernels) 
     """
     names = c_names(_names(call, variants), TAKEN)
     head = call.typed("static POLYLOOM_APART void", f"{call.function}_on_device")
-    lines = [f"{head} {{", f"  {table.opening}"]
-    lines += _entering(call, names, table)
+    lines = _entering(call, names, table)
     for number, variant in enumerate(variants):
         part = call.function.removeprefix("polyloom_") + ("_special" if variant.values else "")
         lines += _Body(variant, names, table, part).lines(first=number == 0)
@@ -57,7 +57,10 @@ def host_function(call: Signature, variants: Sequence[Variant], table: Kernels) 
         lines += ["  }"]
     lines += ["  polyloom_finish();"]
     lines += [f"  polyloom_leave(&{names[b.name]}_device);" for b in call.buffers]
-    return "\n".join([*lines, "}", "", *_entry(call, variants[-1].program)])
+    spoken = set(re.findall(r"\w+", "\n".join(lines)))
+    unused = [f"  (void){names[name]};" for name in call.parameters if names[name] not in spoken]
+    before = [f"{head} {{", f"  {table.opening}", *unused]
+    return "\n".join([*before, *lines, "}", "", *_entry(call, variants[-1].program)])
 
 
 def _entry(call: Signature, general: HostProgram) -> list[str]:

@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from polyloom.diagnostics import Diagnostic, Source, Span, Unsupported, error
+from polyloom.diagnostics import Diagnostic, Source, Unsupported, error
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.types import C_TYPES
+from polyloom.mdh.dropin.apart import conditions_apart
 from polyloom.mdh.dropin.signature import Signature
+from polyloom.mdh.dropin.variables import Variable
 from polyloom.mdh.print.values import integer_c
-
-
-@dataclass(frozen=True)
-class Variable:
-    """What C calls a buffer: ``p[i].x[j]`` is path ``("p", "x")``, levels ``(1, 1)``.
-
-    ``hidden``: where the call stands another variable has its name.
-    """
-
-    path: tuple[str, ...]
-    levels: tuple[int, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
-    hidden: bool = False
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether its elements lie side by side: all subscripts stand at the end."""
-        return not any(self.levels[:-1])
-
-    def element(self, indices: Sequence[str]) -> str:
-        """Return one element, as many indices as there are subscripts; the array itself for none."""
-        text, used = "", 0
-        for name, count in zip(self.path, self.levels, strict=True):
-            chosen = indices[used : used + count]
-            text += ("." if text else "") + name + "".join(f"[{index}]" for index in chosen)
-            used += count
-        return text
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,9 +41,9 @@ class Replacement:
     """A range of characters of the source, and the call in front of it that may do its work.
 
     ``integers``: the C expressions of the call's parameters. ``pointers``: for each of its buffers, that of
-    its first element's address. ``copies``: of elements that do not lie side by side. ``returned``: the type
-    and name of the variable whose value is returned behind the call. ``present``: pointers without which
-    nothing is called.
+    its first element's address. ``copies``: of elements that do not lie side by side. ``apart``: what holds
+    where these, and sizes in memory, are not parts of what is written. ``returned``: the type and name of the
+    variable whose value is returned behind the call. ``present``: pointers without which nothing is called.
     """
 
     start: int
@@ -77,6 +52,7 @@ class Replacement:
     integers: tuple[str, ...]
     pointers: tuple[str, ...]
     copies: tuple[GatheredArray, ...] = ()
+    apart: tuple[str, ...] = ()
     returned: tuple[str, str] | None = None
     present: tuple[str, ...] = ()
 
@@ -112,6 +88,7 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
         integers=integers,
         pointers=pointers,
         copies=tuple(copies),
+        apart=conditions_apart(call.buffers, place.variables, place.parameters),
         returned=next((_returned(b, place) for b in call.buffers if b.name == place.returned), None),
         present=place.present,
     )
@@ -198,7 +175,8 @@ def _for_all(buffer: Buffer, place: Place, statement: str) -> str:
     position = indices[0]
     for index, extent in zip(indices[1:], extents[1:], strict=True):
         position = f"({position}) * ({extent}) + {index}"
-    element = place.variables[buffer.name].element(indices)
+    variable = place.variables[buffer.name]
+    element = variable.element([position] if variable.is_linear(len(indices)) else indices)
     return " ".join([*loops, statement.format(copy=f"{_gathered(buffer)}[{position}]", element=element)])
 
 
@@ -227,7 +205,8 @@ def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> Iterato
     """Yield what stands in front of the original statements."""
     integers = [f"(long long){text}" for text in part.integers]
     call = f"{part.call.function}({', '.join([*integers, *part.pointers])})"
-    asked = f"({' && '.join([*part.present, call])})" if part.present else call
+    needed = [*part.present, *(() if part.copies else part.apart)]
+    asked = f"({' && '.join([*needed, call])})" if needed else call
     yield f"{margin}  extern {part.call.declaration};"
     if part.returned:
         yield f"{margin}  {' '.join(part.returned)};"
@@ -249,7 +228,7 @@ def _with_copies(part: Replacement, call: str) -> Iterator[str]:
     """Yield a call among the copies that it needs, for which no room is taken where a pointer is NULL."""
     yield from ("extern void *polyloom_take(long long);", "extern void polyloom_give(void *);")
     yield from (copy.room for copy in part.copies)
-    yield f"if ({' && '.join(copy.name for copy in part.copies)}) {{"
+    yield f"if ({' && '.join([*(copy.name for copy in part.copies), *part.apart])}) {{"
     yield from (f"  {line}" for copy in part.copies for line in copy.fill)
     yield f"  polyloom_done = {call};"
     yield "}"

@@ -1,0 +1,45 @@
+"""What C calls the arrays and values of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from polyloom.diagnostics import Span
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What C calls a buffer: ``p[i].x[j]`` is path ``("p", "x")``, levels ``(1, 1)``.
+
+    ``hidden``: where the call stands another variable has its name.
+    """
+
+    path: tuple[str, ...]
+    levels: tuple[int, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+    hidden: bool = False
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether its elements lie side by side: all subscripts stand at the end."""
+        return not any(self.levels[:-1])
+
+    @property
+    def base(self) -> str:
+        """What stands in front of the first subscript: a pointer, or an array."""
+        behind = next((k for k, count in enumerate(self.levels) if count), len(self.levels) - 1)
+        return ".".join(self.path[: behind + 1])
+
+    def is_linear(self, dimensions: int) -> bool:
+        """Whether C has one subscript for several dimensions."""
+        return sum(self.levels) == 1 < dimensions
+
+    def element(self, indices: Sequence[str]) -> str:
+        """Return one element, as many indices as there are subscripts; the array itself for none."""
+        text, used = "", 0
+        for name, count in zip(self.path, self.levels, strict=True):
+            chosen = indices[used : used + count]
+            text += ("." if text else "") + name + "".join(f"[{index}]" for index in chosen)
+            used += count
+        return text
