@@ -200,6 +200,14 @@ def test_copies_and_sizes_are_asked_to_be_apart() -> None:
     )
 
 
+def test_structures_with_pointers_may_be_given_by_value() -> None:
+    """Where a function leaves its copy, and the caller's, as it is."""
+    made = drop_in(CORPUS / "images_by_value.c", target="c")
+    names = [name.split("(")[0].removeprefix("int polyloom_") for name in made.document["functions"]]
+    assert names == ["flipped", "left", "main"]
+    assert not [r for r in made.remarks if "flipped" in r.message]
+
+
 def test_elements_in_front_of_a_pointer_are_asked_for() -> None:
     made = drop_in(CORPUS / "in_front.c", target="c")
     names = [name.split("(")[0] for name in made.document["functions"]]

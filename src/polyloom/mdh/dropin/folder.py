@@ -206,7 +206,12 @@ _MEMORY = """
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Memory for elements that are members of structures, side by side; NULL where there is none. */
+/* Memory for elements that are members of structures, side by side; NULL where there is none. Other files
+   of the program may have these functions, too. */
+#ifdef __GNUC__
+__attribute__((weak)) void *polyloom_take(long long bytes);
+__attribute__((weak)) void polyloom_give(void *memory);
+#endif
 void *polyloom_take(long long bytes) { return bytes < 0 ? NULL : malloc(bytes ? (size_t)bytes : 1); }
 
 void polyloom_give(void *memory) { free(memory); }

@@ -18,6 +18,7 @@ from polyloom.frontends.c.scope.types import INT, Array, CType, Pointer, Record,
 from polyloom.frontends.c.scope.writes import contains_early_return, written_names
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
 from polyloom.frontends.c.walk.drafting import affine_of, begin
+from polyloom.frontends.c.walk.structures_by_value import pointed_into, unchanged
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
 
@@ -109,9 +110,13 @@ def bound_scope(found: Defined, node: c_ast.FuncCall, state: State) -> Scope:
     """Return the scope of a function's body, its parameters bound to the arguments of a call."""
     scope = Scope(state.scope.file)
     changed = written_names(found.body, scope) if found.body is not None else frozenset()
+    pointed = pointed_into(node, state)
     for declaration, argument in passed(found, node, state):
         ctype = parameter_type(declaration, scope, state)
-        scope.names[declaration.name] = _bound(declaration, ctype, argument, changed, state)
+        whole = None
+        if isinstance(ctype, Record) and found.body is not None and state.mode is Mode.COMPUTE:
+            whole = unchanged(declaration.name, ctype, argument, found.body, pointed, state)
+        scope.names[declaration.name] = whole or _bound(declaration, ctype, argument, changed, state)
     return scope
 
 
