@@ -5,8 +5,9 @@ from __future__ import annotations
 import islpy as isl
 import pytest
 
+from polyloom.polyhedra.effort import at_most, keeping_answers
 from polyloom.wafer.codegen import segments
-from polyloom.wafer.codegen.segments import Elements, cut
+from polyloom.wafer.codegen.segments import Elements, cut, deeper
 from polyloom.wafer.machine.descriptor_nests import Nest, find_nest
 
 PES = "[PE_X, PE_Y] -> { index[i, j] : PE_Y = 0 and "
@@ -47,3 +48,14 @@ def test_a_single_piece_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     questions = asked(monkeypatch)
     assert cut([Elements("all", isl.Set(PES + "0 <= PE_X <= 3 and 0 <= i, j < 4 }"), None)]) is not None
     assert questions == [False]
+
+
+def test_smaller_segments_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Maps that are compared have moves in common."""
+    kinds = [Elements("all", isl.Set(PES + "0 <= PE_X <= 3 and 0 <= i, j < 4 }"), None)]
+    with at_most(1_000_000), keeping_answers():
+        found = cut(kinds)
+        assert found is not None
+        questions = asked(monkeypatch)
+        several = [[pieces.depth for pieces in deeper(kinds, found)] for _ in range(3)]
+    assert several == [[1]] * 3 and questions == [False]

@@ -132,9 +132,9 @@ def within_rounds(parts: Sequence[isl.Set], depth: int) -> tuple[tuple[str, ...]
 def deeper(kinds: Sequence[Elements], found: Cut) -> Iterator[Cut]:
     """Yield cuts with more loops around smaller segments than one that was found."""
     for depth in range(found.depth + 1, found.rank):
-        segments = _segments(kinds, depth, found.rank)
-        if segments is not None:
-            yield Cut(depth, found.rank, tuple(segments))
+        pieces = cut_at(kinds, depth)
+        if pieces is not None:
+            yield pieces
 
 
 def _segments(kinds: Sequence[Elements], depth: int, rank: int) -> list[Segment] | None:
