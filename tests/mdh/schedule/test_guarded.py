@@ -13,6 +13,7 @@ from scheduled_trees import compare
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.native.device import choose
+from polyloom.mdh.schedule.choice import default_schedule
 from polyloom.mdh.schedule.cost.compute_cost import CycleModel, StepModel
 from polyloom.mdh.schedule.cost.guarded import Guarded
 from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes
@@ -72,6 +73,40 @@ def test_half_of_the_steps_are_counted_and_edges_more() -> None:
     assert 0.505 < models[1].steps / models[0].steps < 0.55
     assert models[1].steps > models[1].sizes.steps * models[1].sizes.of_steps.some
     assert models[0].step_cycles == models[1].step_cycles
+
+
+@pytest.mark.parametrize(
+    ("guard", "order", "apart"),
+    [
+        (("k", "i"), "ijk", "i"),
+        (("j", "i"), "ijk", "i"),
+        (("j", "i"), "jik", "j"),
+        (("i", "j"), "jik", "j"),
+        (("j", "step"), "jik", ""),
+    ],
+)
+def test_whose_points_have_parts_of_loops_by_themselves(
+    guard: tuple[str, str], order: str, apart: str
+) -> None:
+    """The outer one of two that a condition speaks of: the inner one's loop has it as a bound."""
+    hom = hom_of(gemm(N, N, N, guard=at_most(*guard)))
+    found = Guarded(hom, (N, N, N))
+    places = [hom.iterators.index(name) for name in order]
+    assert [n for n in "ijk" if found.is_apart(places, hom.iterators.index(n))] == list(apart)
+
+
+@pytest.mark.parametrize("smaller", ["i", "j"])
+def test_vectors_of_a_triangle_lie_along_its_rows(smaller: str) -> None:
+    """Lanes of vectors along its columns would end one by one: a product took three times as long."""
+    larger = {"i": "j", "j": "i"}[smaller]
+    program = gemm(1200, 1200, 1400, guard=at_most(smaller, larger))
+    hom = hom_of(program)
+    schedule = default_schedule(hom, buffers_of(program), choose("native", threads=2))
+    assert schedule.vector is not None
+    assert schedule.width > 1
+    reduced = [d for d, o in enumerate(hom.combine) if o.combiner is not None]
+    nested = [*(d for d in schedule.private_order if d not in reduced), *reduced]
+    assert not Guarded(hom, (1200, 1200, 1400)).is_apart(nested, schedule.vector)
 
 
 def odd(name: str) -> IntExpression:

@@ -297,7 +297,8 @@ class _Designs:
                 local[d] = group[d] = steps[d]
         blocks = self._blocks(v, steps, copied) if copied else {}
         self._share(group, [d for d in (*rest, *kept) if not group[d] and d not in blocks], steps)
-        for order in (first,) if copied or first == last else (first, last):
+        is_plain = bool(copied) and self.reads.hom.guard is None
+        for order in (first,) if is_plain or first == last else (first, last):
             for unrolled in self._unrolled(v, prod(points.values()), reduced):
                 form = replace(
                     self.plain,

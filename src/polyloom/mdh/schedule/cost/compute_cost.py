@@ -215,8 +215,10 @@ class CycleModel:
     @property
     def steps(self) -> float:
         """How often the innermost step runs; those that are cut have loops of their own and count more."""
-        shares = self.sizes.of_steps
-        return self.sizes.steps * (shares.whole + self.costs.guard_factor * (shares.some - shares.whole))
+        shares, cut = self.sizes.of_steps, self.costs.guard_factor
+        if shares.whole < shares.some and self.sizes.lanes_are_apart:
+            cut *= self.sizes.facts.schedule.width
+        return self.sizes.steps * (shares.whole + cut * (shares.some - shares.whole))
 
     @cached_property
     def copy_cycles(self) -> float:

@@ -56,6 +56,16 @@ class Guarded:
         spoken = (c for c in conjuncts(self.hom.guard) if not names_in(c).isdisjoint(names))
         return any(bound_of(condition, names) is None for condition in spoken)
 
+    def is_apart(self, order: Sequence[int], d: int) -> bool:
+        """Return whether a loop further in than that of a dimension begins or ends by the dimension's points.
+
+        Where its points are lanes of vectors, each has a part of that loop by itself.
+        """
+        names = [self.hom.iterators[k] for k in order]
+        spoken = [c for c in self._conditions if self.hom.iterators[d] in names_in(c)]
+        found = [bound_of(condition, names) for condition in spoken]
+        return any(bound is not None and bound[0] != self.hom.iterators[d] for bound in found)
+
     def shares(self, box: Sizes) -> Shares:
         """Return the parts of all boxes of a size, counted by their points."""
         if not self._planes:
@@ -69,10 +79,13 @@ class Guarded:
         return {}
 
     @cached_property
+    def _conditions(self) -> tuple[IntExpression, ...]:
+        return tuple(dict.fromkeys((*conjuncts(self.hom.guard), *conjuncts(self.hom.written))))
+
+    @cached_property
     def _planes(self) -> list[tuple[int, list[int]]]:
         """Integers that are not negative inside: a constant, and a coefficient per dimension."""
-        conditions = dict.fromkeys((*conjuncts(self.hom.guard), *conjuncts(self.hom.written)))
-        bounds = dict.fromkeys(bound for c in conditions for bound in not_negative(c) or ())
+        bounds = dict.fromkeys(bound for c in self._conditions for bound in not_negative(c) or ())
         return [plane for bound in bounds for plane in self._plane(bound)]
 
     def _plane(self, bound: IntExpression) -> Iterator[tuple[int, list[int]]]:

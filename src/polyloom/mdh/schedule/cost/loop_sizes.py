@@ -196,9 +196,19 @@ class LoopSizes:
         """Whether a condition is asked at each point: others are bounds of loops."""
         if self.facts.hom.guard is None:
             return False
+        return self.facts.total_items > 1 or self.reads.guarded(self.extents).is_tested(self._nested)
+
+    @cached_property
+    def lanes_are_apart(self) -> bool:
+        """Whether conditions cut steps lane by lane: a loop in a vector's differs between lanes."""
+        d = self.facts.schedule.vector
+        return d is not None and self.reads.guarded(self.extents).is_apart(self._nested, d)
+
+    @property
+    def _nested(self) -> list[int]:
+        """The dimensions as their loops stand in each other."""
         order = self.facts.schedule.private_order
-        nested = [*(d for d in order if d in self.facts.kept), *(d for d in order if d in self.facts.reduced)]
-        return self.facts.total_items > 1 or self.reads.guarded(self.extents).is_tested(nested)
+        return [*(d for d in order if d in self.facts.kept), *(d for d in order if d in self.facts.reduced)]
 
     @property
     def of_steps(self) -> Shares:
