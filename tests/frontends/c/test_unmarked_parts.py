@@ -49,6 +49,8 @@ def taken(body: str, **options: str) -> list[str]:
         (f"for (int k = 0; k < m; k++) {{ {LOOP} stop(k); }}", [LOOP]),
         (f"for (int k = 0; k < (int)x[0]; k++) {{ {LOOP} }}", [LOOP]),
         (f"stop(1);\n#pragma omp parallel for\n{LOOP}", [f"#pragma omp parallel for\n{LOOP}"]),
+        (f"stop(1);\n#pragma omp parallel\n{{ {LOOP}\n#pragma omp for\n{OTHER} }}", [LOOP]),
+        (f"stop(1);\n#pragma omp for\nfor (int k = 0; k < m; k++) {{ {LOOP} }}", [LOOP]),
         (f'stop(";}}for"[0]); /* for {{ */ {LOOP} // }}', [LOOP]),
         ("stop(1); for (int i = 0; i < n; i++) { x[i] = '}' /* } */; }", None),
         ("stop(1); for (int i = 0; i < n; i++) if (i > 3) x[i] = 1; else { x[i] = 2; }", None),
@@ -82,6 +84,29 @@ def test_loops_that_are_not(loop: str) -> None:
 def test_what_is_one_part_stays_whole() -> None:
     (part,) = parts(f"{LOOP}\n{OTHER}")
     assert not part.region.marked and not part.remarks
+
+
+SHARED = "static void shared(float *x) {\n#pragma omp atomic\n  x[0] += 1;\n}\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"#pragma omp for\n{LOOP}",
+        f"#pragma omp for collapse(2)\nfor (int k = 0; k < m; k++) {LOOP}",
+        f"#pragma omp single\n{LOOP}\n#pragma omp critical\n{LOOP}",
+        "for (int i = 0; i < n; i++)\n#pragma omp atomic\n  x[0] += y[i];",
+        f"#pragma omp parallel\n{{\n#pragma omp sections\n{{\n#pragma omp section\n{LOOP} }} }}",
+        f"#pragma omp target teams distribute\n{LOOP}",
+        "for (int i = 0; i < n; i++) shared(x);",
+    ],
+)
+def test_what_threads_share_stays_as_it_is(body: str) -> None:
+    """Each thread that comes to a part runs all of it."""
+    found = parts(f"{body}\nif (x[0] > 0) {{ {OTHER} }}", outside=SHARED)
+    assert [part.state.places.source.text.encode()[slice(*part.extent)].decode() for part in found] == [OTHER]
+    (remark,) = found[0].scop.remarks
+    assert "meant for several threads" in remark.message
 
 
 def test_every_function_with_loops() -> None:

@@ -40,6 +40,7 @@ from polyloom.frontends.c.syntax.steps import with_steps_apart
 from polyloom.frontends.c.syntax.unmarked_parts import unmarked_parts
 from polyloom.frontends.c.walk.control import walk_all
 from polyloom.frontends.c.walk.inlining import inlined, take_returned
+from polyloom.frontends.c.walk.pragmas import refuse_shared
 from polyloom.frontends.c.walk.summaries import summarised
 from polyloom.ir.text.integers import integer_text
 from polyloom.polyhedra.bounds import width
@@ -267,6 +268,7 @@ def _walked(
     state.elements = elements
     if not region.marked:
         take_returned(region.function, state)
+    refuse_shared(region.body, state)
     walk_all(region.body, state)
     return state
 

@@ -20,6 +20,7 @@ from typing import Generic, TypeVar
 
 from pycparser import c_ast
 
+from polyloom.frontends.c.syntax.openmp import keeps_its_form
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.regions import Region, closing_brace
 
@@ -56,7 +57,7 @@ class _Finder(Generic[Found]):
             end = self._taken(items, k, before)
             if end == k:
                 end = k + 1
-                for inner in _blocks(items[k]):
+                for inner in () if keeps_its_form(items[k - 1] if k else None) else _blocks(items[k]):
                     self.search(inner, [*before, items[k]])
             before += items[k:end]
             k = end
@@ -65,8 +66,10 @@ class _Finder(Generic[Found]):
         """Take the longest part that begins with a statement; return where it ends.
 
         All loops in a row are tried first: as a rule they are one, and each try reads all of its statements.
+        A loop behind a pragma is none without it: what stands there must be a loop.
         """
-        ends = _ends(items, first)
+        follows = first > 0 and isinstance(items[first - 1], c_ast.Pragma)
+        ends = [] if follows and not isinstance(items[first], c_ast.Pragma) else _ends(items, first)
         longest, taken = self._tried(items[first : ends[-1]], before) if ends else None, first
         if longest is not None:
             taken, ends = ends[-1], []

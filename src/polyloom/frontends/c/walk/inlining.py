@@ -18,6 +18,7 @@ from polyloom.frontends.c.scope.types import INT, Array, CType, Pointer, Record,
 from polyloom.frontends.c.scope.writes import contains_early_return, written_names
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
 from polyloom.frontends.c.walk.drafting import affine_of, begin
+from polyloom.frontends.c.walk.pragmas import refuse_shared
 from polyloom.frontends.c.walk.structures_by_value import pointed_into, unchanged
 from polyloom.ir.expressions import Expression
 from polyloom.scop.model import Origin
@@ -74,6 +75,7 @@ def _walk_body(found: Defined, node: c_ast.FuncCall, result: Place | None, state
             state.span(node),
             helps=["a SCoP has loops in place of recursion"],
         )
+    refuse_shared(found.body.body.block_items or [], state)
     scope = bound_scope(found, node, state)
     if result is not None:
         scope.names[RETURNED] = result.variable

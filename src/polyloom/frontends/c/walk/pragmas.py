@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NoReturn
 
 from pycparser import c_ast
@@ -17,7 +18,8 @@ from polyloom.frontends.c.scope.names import Defined, Scope, Value
 from polyloom.frontends.c.scope.sets import without_set
 from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Scalar
-from polyloom.frontends.c.syntax.faults import NotAffine, fail, line_span
+from polyloom.frontends.c.syntax.faults import NotAffine, fail, line_span, refuse
+from polyloom.frontends.c.syntax.openmp import shared_among_threads
 from polyloom.frontends.c.walk.drafting import draft
 from polyloom.ir.expressions import Expression, Read
 from polyloom.scop.model import StatedParallel
@@ -49,6 +51,18 @@ def stated_parallel(node: c_ast.Pragma, state: State) -> list[StatedParallel]:
             functions=functions,
         )
     ]
+
+
+def refuse_shared(nodes: Sequence[c_ast.Node], state: State) -> None:
+    """Refuse directives by which threads share what a part does. Errors: ``c-openmp``."""
+    found = shared_among_threads(nodes) if state.mode is Mode.COMPUTE else None
+    if found is not None:
+        refuse(
+            "c-openmp",
+            f"`#pragma {found.string.strip()}` is meant for several threads that come to the part",
+            pragma_span(found, state),
+            helps=["a SCoP may hold `#pragma omp parallel for`; without the directive it may be one"],
+        )
 
 
 def pragma_span(node: c_ast.Pragma, state: State) -> Span:
