@@ -1,7 +1,7 @@
 void f(int n, double a[n])
 {
 #pragma scop
-  switch (n) {
+  switch ((int)(a[0] += 1)) {
   case 1:
     a[0] = 0;
   }
