@@ -272,6 +272,7 @@ def _place(part: LoadedHost) -> Place:
         escaping=scop.escaping,
         returned=scop.returned,
         marked=scop.marked,
+        static=scop.static,
         present=scop.present,
     )
 

@@ -176,5 +176,7 @@ class Scop:
     """What of the parameters is taken for granted beside ``context``: equations that are not affine."""
     marked: bool = True
     """Whether a person said that it is one (``#pragma scop``): then all of it is wanted, or a reason."""
+    static: bool = False
+    """Whether its function is known in its file alone."""
     unshared: bool = False
     """Whether all arrays exist as a whole and nobody else sees them, as those of a tensor program."""

@@ -166,8 +166,7 @@ def test_loops_up_to_products_of_sizes_are_taken() -> None:
     text = made.files["products_of_sizes.c"]
     assert len(made.document["functions"]) == 14
     assert (
-        "polyloom_biased((long long)batch, (long long)n, (long long)h, (long long)w, (long long)1LL * h * w, "
-        in text
+        "_biased((long long)batch, (long long)n, (long long)h, (long long)w, (long long)1LL * h * w, " in text
     )
     asked = made.files[FUNCTIONS].split("IS_THE_PROCESSOR || !")[1:]
     assert any(condition.startswith("(h_w == h * w) || ") for condition in asked)
@@ -204,14 +203,14 @@ def test_structures_with_pointers_may_be_given_by_value() -> None:
     """Where a function leaves its copy, and the caller's, as it is."""
     made = drop_in(CORPUS / "images_by_value.c", target="c")
     names = [name.split("(")[0].removeprefix("int polyloom_") for name in made.document["functions"]]
-    assert names == ["flipped", "left", "main"]
+    assert names == ["images_by_value_flipped", "images_by_value_left", "main"]
     assert not [r for r in made.remarks if "flipped" in r.message]
 
 
 def test_elements_in_front_of_a_pointer_are_asked_for() -> None:
     made = drop_in(CORPUS / "in_front.c", target="c")
     names = [name.split("(")[0] for name in made.document["functions"]]
-    assert "int polyloom_filtered" not in names and "int polyloom_delayed" in names
+    assert "int polyloom_in_front_filtered" not in names and "int polyloom_in_front_delayed" in names
     assert "!(from >= 0) || " in made.files[FUNCTIONS]
 
 
@@ -630,3 +629,23 @@ def test_what_is_no_drop_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ]
     assert polyloom(arguments) == 1
     assert "error[drop-in-device]" in capsys.readouterr().err and not (tmp_path / "o").exists()
+
+
+def test_files_of_one_program_have_static_functions_of_one_name(tmp_path: Path) -> None:
+    text = (
+        "static void step(int n, int *x) {{ for (int i = 0; i < n; i++) x[i] += {by}; }}\n"
+        "void {name}(int n, int *x) {{ step(n, x); step(n - 1, x + 1); }}\n"
+        "void {name}_zeros(int n, int *x) {{ for (int i = 0; i < n; i++) x[i] = 0; }}\n"
+    )
+    for name, by in (("first", 3), ("second", 5)):
+        (tmp_path / f"{name}.c").write_text(text.format(name=name, by=by))
+        made(tmp_path / f"{name}.c", tmp_path / name)
+        shutil.copy(tmp_path / name / f"{name}.c", tmp_path)
+        shutil.copy(tmp_path / name / FUNCTIONS, tmp_path / f"{name}_loops.c")
+        shutil.copy(tmp_path / name / "polyloom_loops.h", tmp_path)
+    (tmp_path / "main.c").write_text(
+        "#include <stdio.h>\nvoid first(int n, int *x);\nvoid second(int n, int *x);\n"
+        'int main(void) { static int x[99]; first(99, x); second(98, x); printf("%d %d %d\\n", x[0], x[1], '
+        "x[98]); return 0; }\n"
+    )
+    assert printed(built(tmp_path)) == "8 16 6\n"

@@ -312,6 +312,7 @@ def _scop_of(part: Part) -> Scop:
         fused=tuple(dict.fromkeys(state.fused)),
         returned=next((a.name for a in arrays if _holds_returned(state, a.name)), None),
         marked=part.region.has_pragmas,
+        static="static" in (part.region.function.decl.storage or ()),
         present=tuple(v.name if is_seen(v, state) else "" for v in state.present),
         equal=tuple(map(equality, products_of(state, part.statements))),
     )

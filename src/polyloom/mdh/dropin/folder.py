@@ -181,13 +181,17 @@ def _left(place: Place, fault: Unsupported) -> Diagnostic:
 
 
 def _functions(parts: Sequence[tuple[Place, HostProgram]]) -> list[str]:
-    """Return a name for each function: ``polyloom_gemm``, ``polyloom_gemm_2`` of the next part there."""
+    """Return a name for each function: ``polyloom_gemm``, ``polyloom_gemm_2`` of the next part there.
+
+    Of a ``static`` one it has that of the file: ``polyloom_blas_gemm``.
+    """
     found: list[str] = []
     numbers = Counter[str]()
     for place, _ in parts:
         numbers[place.name] += 1
+        file = re.sub(r"\W", "_", PurePath(place.source.name).stem) + "_" if place.static else ""
         number = f"_{numbers[place.name]}" if numbers[place.name] > 1 else ""
-        found += c_names([f"polyloom_{place.name}{number}"], (*found, *_names_of_ours())).values()
+        found += c_names([f"polyloom_{file}{place.name}{number}"], (*found, *_names_of_ours())).values()
     return found
 
 

@@ -22,6 +22,7 @@ class Place:
     in the host program; empty where another variable has that name.
     ``variables``: by the names of buffers. ``escaping``: iterators that C reads afterwards. ``returned``: the
     buffer of what the function returns. ``marked``: whether a person wants all of it replaced.
+    ``static``: whether other files of the program may have a function of this name, too.
     ``present``: C's names of pointers that must not be NULL; empty where another variable has that name.
     """
 
@@ -33,6 +34,7 @@ class Place:
     escaping: tuple[str, ...] = ()
     returned: str | None = None
     marked: bool = True
+    static: bool = False
     present: tuple[str, ...] = ()
 
 
