@@ -189,8 +189,8 @@ MUTANTS = [
     ),
     Mutant(
         "frontends/c/syntax/macros",
-        "names = dict.fromkeys([*defines, *_GUARDED.findall(source.text)])",
-        "names = dict.fromkeys(defines)",
+        "guarded = dict.fromkeys([*defines, *_GUARDED.findall(source.text)])",
+        "guarded = dict.fromkeys(defines)",
         Probe("c_probes.macros_are_known"),
     ),
 ]

@@ -8,7 +8,7 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
-from polyloom.frontends.c.syntax.macros import changeable_macros
+from polyloom.frontends.c.syntax.macros import UNDEFINED, changeable_macros
 
 PART = """
 #pragma scop
@@ -82,13 +82,18 @@ MACROS = """\
 #define FIXED 3
 #ifndef UNUSED
 #endif
+#if defined(FAST) && LEVEL > 2 || T /* not a NAME */ > 10L
+#elif __has_feature
+#endif
 """
 
 
 @pytest.mark.parametrize("preprocessor", [None, "gcc -E"])
 def test_macros_that_another_command_line_would_change(preprocessor: str | None) -> None:
     found = changeable_macros(Source("f.c", MACROS), {"K": "7", "M": "60", "S": "short"}, (), preprocessor)
-    assert {name: eval(value) for name, value in found.items()} == {"K": 7, "M": 60, "N": 120}
+    values = {name: eval(value) if value else UNDEFINED for name, value in found.items()}
+    undefined = dict.fromkeys(["UNUSED", "FAST", "LEVEL"], UNDEFINED)
+    assert values == {"K": 7, "M": 60, "N": 120} | undefined
 
 
 def test_macros_of_headers_are_known(tmp_path: Path) -> None:

@@ -649,3 +649,23 @@ def test_files_of_one_program_have_static_functions_of_one_name(tmp_path: Path) 
         "x[98]); return 0; }\n"
     )
     assert printed(built(tmp_path)) == "8 16 6\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("-DDOUBLE",), ("-DFAST",), ("-DLEVEL=3",), ("-DLOUD",)],
+    ids=lambda o: "".join(o) or "as made",
+)
+def test_macros_that_were_not_defined(options: tuple[str, ...], tmp_path: Path) -> None:
+    """Under others the original loops run: the functions hold none of what these choose."""
+    source = tmp_path / "chosen.c"
+    source.write_text(
+        "#include <stdio.h>\n#ifdef DOUBLE\ntypedef double real;\n#else\ntypedef float real;\n#endif\n"
+        "#if defined(FAST) || LEVEL > 2\n#define STEP 2\n#else\n#define STEP 1\n#endif\n"
+        "static void f(int n, real *x) {\n  for (int i = 0; i < n; i++) {\n"
+        '#ifdef LOUD\n    puts("one");\n#endif\n'
+        "    x[i] = x[i] * STEP + i;\n  }\n}\n"
+        'int main(void) { real x[70] = {1, 2}; f(70, x); printf("%g %g\\n", x[1], x[69]); return 0; }\n'
+    )
+    made(source, tmp_path / "out")
+    assert printed(built(tmp_path / "out", *options)) == expected(source, tmp_path / "plain", *options)

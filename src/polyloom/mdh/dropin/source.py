@@ -185,7 +185,8 @@ def _for_all(buffer: Buffer, place: Place, statement: str) -> str:
 def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[str, str], file: str) -> str:
     """Return the text with a block in place of each range: a call, and the range itself where it returns 0.
 
-    ``macros``: integers, as text, that the functions hold; nothing is called where they are others.
+    ``macros``: integers, as text, that the functions hold; nothing is called where they are others. Of an
+    empty one, that it is not defined.
     ``file``: where the functions are.
     """
     pieces, position = [], 0
@@ -215,7 +216,7 @@ def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> Iterato
     if not part.copies and not macros:
         yield f"{margin}  if (!{asked}) {{"
         return
-    checks = [f"({name}) == ({value})" for name, value in macros.items()]
+    checks = [f"({name}) == ({value})" if value else f"!defined({name})" for name, value in macros.items()]
     yield f"{margin}  int polyloom_done = 0;"
     if checks:
         yield f"#if {' && '.join(checks)}"

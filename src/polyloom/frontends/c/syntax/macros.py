@@ -1,4 +1,6 @@
-"""Macros of a C file that another command line would change: those that it defines only if nobody has."""
+"""Macros of a C file that another command line would change: those that it asks for, or defines itself only
+if nobody has.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,14 @@ from polyloom.diagnostics import Source
 from polyloom.frontends.c.syntax.preprocess import preprocess
 
 _GUARDED = re.compile(r"^[ \t]*#[ \t]*(?:ifndef[ \t]+|if[ \t]+!\s*defined[ \t]*\(?[ \t]*)(\w+)", re.MULTILINE)
+_ASKED = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b((?:\\\n|[^\n])*)", re.MULTILINE)
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_NAME = re.compile(r"\b[A-Za-z]\w*")
 _INTEGER = re.compile(r"[\d\s()+\-*/%<>&|^~!=?:xXa-fA-FuUlL]*\d[\d\s()+\-*/%<>&|^~!=?:xXa-fA-FuUlL]*")
-_MARK = "__polyloom_value_of__"
+_MARK, _NONE = "__polyloom_value_of__", "__polyloom_none__"
+
+UNDEFINED = ""
+"""The value of a macro that is not defined."""
 
 
 def changeable_macros(
@@ -23,10 +31,19 @@ def changeable_macros(
     """Return macros of which another ``-D`` would make another program, with their integer values as text.
 
     ``#ifndef N`` / ``#define N 100`` gives ``{"N": "100"}``; what ``defines`` holds is there too.
+    ``#ifdef FAST`` gives ``{"FAST": UNDEFINED}`` where it is not defined; names that begin with ``_`` are the
+    compiler's.
     """
-    names = dict.fromkeys([*defines, *_GUARDED.findall(source.text)])
-    questions = "".join(f"\n#ifdef {name}\n{_MARK} {k} {name} ;\n#endif" for k, name in enumerate(names))
+    guarded = dict.fromkeys([*defines, *_GUARDED.findall(source.text)])
+    lines = _ASKED.findall(_COMMENT.sub(" ", source.text))
+    asked = [name for line in lines for name in _NAME.findall(line) if name != "defined"]
+    names = [*dict.fromkeys([*guarded, *asked])]
+    questions = "".join(
+        f"\n#ifdef {name}\n{_MARK} {k} {name} ;\n#else\n{_MARK} {k} {_NONE} ;\n#endif"
+        for k, name in enumerate(names)
+    )
     text = preprocess(Source(source.name, source.text + questions + "\n"), defines, include, preprocessor)
     found = {int(k): value.strip() for k, value in re.findall(rf"{_MARK}\s+(\d+)\s([^;]*);", text)}
     values = {name: found[k] for k, name in enumerate(names) if k in found}
-    return {name: value for name, value in values.items() if _INTEGER.fullmatch(value)}
+    undefined = {n: UNDEFINED for n, value in values.items() if value == _NONE and not n.startswith("_")}
+    return {n: v for n, v in values.items() if n in guarded and _INTEGER.fullmatch(v)} | undefined
