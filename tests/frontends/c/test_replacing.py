@@ -100,3 +100,14 @@ def test_macros_of_headers_are_known(tmp_path: Path) -> None:
     (tmp_path / "sizes.h").write_text("#define N 12\n")
     text = '#include "sizes.h"\n#ifndef N\n#define N 5\n#endif\n'
     assert changeable_macros(Source("f.c", text), {}, [tmp_path]) == {"N": "12"}
+
+
+def test_macros_that_headers_ask_for_are_known(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "real.h").write_text('#include "../first.h"\n#ifdef DOUBLE\n#endif\n')
+    (tmp_path / "first.h").write_text('#ifndef FIRST_H\n#define FIRST_H\n#include "inner/real.h"\n#endif\n')
+    source = Source(str(tmp_path / "f.c"), '#include "first.h"\n#include "missing.h"\nint x;\n')
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "missing.h").write_text("#if WIDE\n#endif\n")
+    assert changeable_macros(source, {}, [folder]) == {"DOUBLE": UNDEFINED, "WIDE": UNDEFINED}

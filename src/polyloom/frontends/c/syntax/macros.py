@@ -5,7 +5,7 @@ if nobody has.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from polyloom.diagnostics import Source
@@ -13,6 +13,7 @@ from polyloom.frontends.c.syntax.preprocess import preprocess
 
 _GUARDED = re.compile(r"^[ \t]*#[ \t]*(?:ifndef[ \t]+|if[ \t]+!\s*defined[ \t]*\(?[ \t]*)(\w+)", re.MULTILINE)
 _ASKED = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b((?:\\\n|[^\n])*)", re.MULTILINE)
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _NAME = re.compile(r"\b[A-Za-z]\w*")
 _INTEGER = re.compile(r"[\d\s()+\-*/%<>&|^~!=?:xXa-fA-FuUlL]*\d[\d\s()+\-*/%<>&|^~!=?:xXa-fA-FuUlL]*")
@@ -35,7 +36,7 @@ def changeable_macros(
     compiler's.
     """
     guarded = dict.fromkeys([*defines, *_GUARDED.findall(source.text)])
-    lines = _ASKED.findall(_COMMENT.sub(" ", source.text))
+    lines = [line for text in _own_texts(source, include) for line in _ASKED.findall(_COMMENT.sub(" ", text))]
     asked = [name for line in lines for name in _NAME.findall(line) if name != "defined"]
     names = [*dict.fromkeys([*guarded, *asked])]
     questions = "".join(
@@ -47,3 +48,16 @@ def changeable_macros(
     values = {name: found[k] for k, name in enumerate(names) if k in found}
     undefined = {n: UNDEFINED for n, value in values.items() if value == _NONE and not n.startswith("_")}
     return {n: v for n, v in values.items() if n in guarded and _INTEGER.fullmatch(v)} | undefined
+
+
+def _own_texts(source: Source, include: Sequence[Path]) -> Iterator[str]:
+    """Yield the text of a file, and of those that it includes by ``#include "name"``, each once."""
+    ahead, seen = [(Path(source.name).parent, source.text)], set[Path]()
+    while ahead:
+        folder, text = ahead.pop()
+        yield text
+        for name in _INCLUDED.findall(text):
+            path = next((p for f in (folder, *include) if (p := (f / name).resolve()).is_file()), None)
+            if path is not None and path not in seen:
+                seen.add(path)
+                ahead.append((path.parent, path.read_text(encoding="utf-8", errors="replace")))
