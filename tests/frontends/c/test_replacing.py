@@ -83,7 +83,9 @@ MACROS = """\
 #ifndef UNUSED
 #endif
 #if defined(FAST) && LEVEL > 2 || T /* not a NAME */ > 10L
-#elif __has_feature
+#elif 0
+#if __has_feature("-Wextra-semi")
+#endif
 #endif
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -219,12 +220,22 @@ def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> Iterato
     checks = [f"({name}) == ({value})" if value else f"!defined({name})" for name, value in macros.items()]
     yield f"{margin}  int polyloom_done = 0;"
     if checks:
-        yield f"#if {' && '.join(checks)}"
+        yield from _directive(f"#if {' && '.join(checks)}")
     called = _with_copies(part, call) if part.copies else [f"polyloom_done = {asked};"]
     yield from (f"{margin}  {line}" for line in called)
     if checks:
         yield "#endif"
     yield f"{margin}  if (!polyloom_done) {{"
+
+
+def _directive(text: str) -> Iterator[str]:
+    """Yield a directive in lines of which each but the last goes on."""
+    *lines, last = textwrap.wrap(text, _WIDEST, break_long_words=False, break_on_hyphens=False)
+    yield from (f"{line} \\" for line in lines)
+    yield last
+
+
+_WIDEST = 108
 
 
 def _with_copies(part: Replacement, call: str) -> Iterator[str]:

@@ -14,6 +14,8 @@ from polyloom.frontends.c.syntax.preprocess import preprocess
 _GUARDED = re.compile(r"^[ \t]*#[ \t]*(?:ifndef[ \t]+|if[ \t]+!\s*defined[ \t]*\(?[ \t]*)(\w+)", re.MULTILINE)
 _ASKED = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b((?:\\\n|[^\n])*)", re.MULTILINE)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_OF_A_HEADER = re.compile(r"\A\s*#[ \t]*ifndef[ \t]+(\w+)\s*\n\s*#[ \t]*define[ \t]+\1[ \t]*\n")
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _NAME = re.compile(r"\b[A-Za-z]\w*")
 _INTEGER = re.compile(r"[\d\s()+\-*/%<>&|^~!=?:xXa-fA-FuUlL]*\d[\d\s()+\-*/%<>&|^~!=?:xXa-fA-FuUlL]*")
@@ -36,9 +38,11 @@ def changeable_macros(
     compiler's.
     """
     guarded = dict.fromkeys([*defines, *_GUARDED.findall(source.text)])
-    lines = [line for text in _own_texts(source, include) for line in _ASKED.findall(_COMMENT.sub(" ", text))]
-    asked = [name for line in lines for name in _NAME.findall(line) if name != "defined"]
-    names = [*dict.fromkeys([*guarded, *asked])]
+    texts = [_COMMENT.sub(" ", text) for text in _own_texts(source, include)]
+    guards = {name for text in texts for name in _OF_A_HEADER.findall(text)}
+    lines = [line for text in texts for line in _ASKED.findall(text)]
+    asked = dict.fromkeys(name for line in lines for name in _NAME.findall(_STRING.sub(" ", line)))
+    names = [*guarded, *(n for n in asked if n not in guarded and n not in guards and n != "defined")]
     questions = "".join(
         f"\n#ifdef {name}\n{_MARK} {k} {name} ;\n#else\n{_MARK} {k} {_NONE} ;\n#endif"
         for k, name in enumerate(names)
