@@ -98,6 +98,19 @@ class Cluster:
                 if worker_of(future) not in alive:
                     return future
 
+    def fetched(self, future: Any, worker: str) -> tuple[Any] | None:
+        """Return what a call gave; None where it failed, or was lost with its worker before it was fetched.
+
+        dask leaves results where they were made, and would wait for one of a dead worker for good.
+        """
+        while future.status == "finished":
+            try:
+                return (future.result(timeout=LOOKED_AFTER),)
+            except TimeoutError:
+                if worker not in self.alive():
+                    return None
+        return None
+
     def run(self, workers: Sequence[str], function: Callable[..., Any], *arguments: Any) -> None:
         """Let workers call a function that may fail, as far as they are still there."""
         with suppress(Exception):
@@ -138,8 +151,8 @@ class ClusterCrew:
                         running[future] = (worker, at)
                 future = self._cluster.first(list(running), lambda each: running[each][0])
                 worker, at = running.pop(future)
-                if future.status == "finished":
-                    found[at] = future.result()
+                if (result := self._cluster.fetched(future, worker)) is not None:
+                    (found[at],) = result
                     continue
                 _raise_own(future)
                 future.cancel()

@@ -14,6 +14,8 @@ SHOWN = {
     "macros in front": f"void g(int n, bool *f, REAL *x) {{{BODY}}}",
     "comment in front": f"/* {{ one */ void g(int n, bool *f, double *x) /* two */ {{{BODY}}} // }}",
     "attribute": f"void __attribute__((noinline)) g(int n, bool *f, REAL *x) /* ( */ {{{BODY}}}",
+    "directive between": "void g(int n, bool *f, REAL *x)\n#ifndef FIVER\n"
+    f"{{{BODY}}}\n#else\n{{ f[0] = 1; }}\n#endif",
     "brace below": f"void g(int n, bool *f, REAL *x)\n  {{{BODY}}}",
 }
 HIDDEN = {

@@ -111,6 +111,20 @@ def test_workers_that_come_in_place_of_dead_ones_take_part(client: Any, tmp_path
     client.wait_for_workers(COUNT, timeout=240)
 
 
+def test_a_result_may_be_lost_with_its_worker(client: Any) -> None:
+    """dask keeps it where it was made until it is fetched, and waits for good for one of a dead worker."""
+    distributed = pytest.importorskip("distributed")
+    with Cluster(client) as cluster:
+        worker = min(cluster.alive())
+        kept, lost = (cluster.submit(worker, os.getpid) for _ in range(2))
+        distributed.wait([kept, lost])
+        fetched = cluster.fetched(kept, worker)
+        assert fetched is not None
+        os.kill(*fetched, signal.SIGKILL)
+        assert cluster.fetched(lost, worker) is None
+    client.wait_for_workers(COUNT, timeout=240)
+
+
 def test_from_the_command_line(client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     address = client.scheduler.address
     sizes = [word for name, value in SIZES.items() for word in ("--param", f"{name}={value}")]

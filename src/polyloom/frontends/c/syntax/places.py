@@ -18,7 +18,7 @@ from polyloom.diagnostics import Source, Span
 from polyloom.frontends.c.syntax.faults import line_span
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\.?\d[\w.]*|\S")
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\n|[^\n])*", re.DOTALL | re.MULTILINE)
 _SKIPPED = re.compile(r"[\s()]*")
 
 
@@ -46,8 +46,8 @@ class Places:
 
     @cached_property
     def plain_text(self) -> str:
-        """The text with blanks in the place of comments."""
-        return _COMMENT.sub(lambda comment: " " * len(comment.group()), self.source.text)
+        """The text with blanks in the place of comments and directives."""
+        return _ASIDE.sub(lambda found: " " * len(found.group()), self.source.text)
 
     def span(self, node: c_ast.Node | None) -> Span | None:
         """Return the span of a node; None where it has no place."""

@@ -73,7 +73,8 @@ class ClusterMeasure(Generic[S]):
         self._running[future] = (worker, schedules[0])
         self._first([future])
         self._running.pop(future)
-        found: Mapping[str, Outcome] = future.result() if future.status == "finished" else {}
+        found: Mapping[str, Outcome]
+        (found,) = self._cluster.fetched(future, worker) or ({},)
         return found
 
     def close(self) -> None:
@@ -111,8 +112,8 @@ class ClusterMeasure(Generic[S]):
 
     def _taken(self, future: Any) -> tuple[S, Outcome]:
         worker, schedule = self._running.pop(future)
-        if future.status == "finished":
-            outcome = future.result()
+        if (result := self._cluster.fetched(future, worker)) is not None:
+            (outcome,) = result
             assert isinstance(outcome, Outcome)
             return schedule, outcome
         fault = future.exception() if future.status == "error" else None
