@@ -1,6 +1,4 @@
-"""Macros of a C file that another command line would change: those that it asks for, or defines itself only
-if nobody has.
-"""
+"""Macros of a C file that another command line would change: it asks for them, or defines what nobody has."""
 
 from __future__ import annotations
 
