@@ -11,6 +11,7 @@ from pycparser import c_ast
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c.syntax.faults import fail
+from polyloom.frontends.c.syntax.nodes import nodes_in
 from polyloom.frontends.c.syntax.places import Places
 
 PAIR = "write `#pragma scop` before the loops and `#pragma endscop` after them, in one block"
@@ -232,7 +233,7 @@ def _holds(node: c_ast.Node, mark: c_ast.Node | None) -> bool:
 
 
 def _any(node: c_ast.Node, kinds: tuple[type, ...]) -> bool:
-    return isinstance(node, kinds) or any(_any(child, kinds) for _, child in node.children())
+    return any(isinstance(inside, kinds) for inside in nodes_in(node))
 
 
 def extent_in(region: Region, places: Places) -> tuple[int, int]:

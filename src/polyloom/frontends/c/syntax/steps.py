@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from pycparser import c_ast
 
+from polyloom.frontends.c.syntax.nodes import nodes_in
+
 _SOMETIMES = (c_ast.TernaryOp, c_ast.FuncCall, c_ast.ExprList, c_ast.Compound)
 """Of what stands in these it is not known that it is evaluated once: arguments of macros, branches."""
 
@@ -47,18 +49,12 @@ def _statements(node: c_ast.Node) -> list[c_ast.Node]:
         return [node]
     before: list[c_ast.Node] = []
     after: list[c_ast.Node] = []
-    names = [inside.name for inside in _all(node) if isinstance(inside, c_ast.ID)]
+    names = [inside.name for inside in nodes_in(node) if isinstance(inside, c_ast.ID)]
     for parent, field, step in list(_steps(node)):
         if names.count(step.expr.name) == 1:
             (after if step.op.startswith("p") else before).append(step)
             setattr(parent, field, step.expr)
     return [*before, node, *after]
-
-
-def _all(node: c_ast.Node) -> Iterator[c_ast.Node]:
-    yield node
-    for _, child in node.children():
-        yield from _all(child)
 
 
 def _steps(node: c_ast.Node) -> Iterator[tuple[c_ast.Node, str, c_ast.UnaryOp]]:

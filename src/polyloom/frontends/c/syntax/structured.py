@@ -8,10 +8,12 @@ expression has side effects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pycparser import c_ast
+
+from polyloom.frontends.c.syntax.nodes import nodes_in
 
 Items = list[c_ast.Node]
 
@@ -174,14 +176,13 @@ def _chosen(node: c_ast.Switch) -> c_ast.Node | None:
     if any(body is None for body in bodies) or sum(len(b or ()) for b in bodies) > _MOST:
         return None
     otherwise: c_ast.Node | None = None
-    for group, body in reversed([*zip(groups, bodies, strict=True)]):
+    pairs = reversed([*zip(groups, bodies, strict=True)])
+    for group, body in sorted(pairs, key=lambda pair: not pair[0].default):
+        block = _block(body or [], node.coord)
         if group.default:
-            otherwise = _block(body or [], node.coord)
-    for group, body in reversed([*zip(groups, bodies, strict=True)]):
-        if not group.default:
-            otherwise = c_ast.If(
-                _any_of(node.cond, group.labels), _block(body or [], node.coord), otherwise, node.coord
-            )
+            otherwise = block
+        else:
+            otherwise = c_ast.If(_any_of(node.cond, group.labels), block, otherwise, node.coord)
     return otherwise or c_ast.EmptyStatement(node.coord)
 
 
@@ -230,11 +231,5 @@ def _is_pure(node: c_ast.Node) -> bool:
     return not any(
         isinstance(part, (c_ast.Assignment, c_ast.FuncCall))
         or (isinstance(part, c_ast.UnaryOp) and part.op in ("++", "p++", "--", "p--"))
-        for part in _parts(node)
+        for part in nodes_in(node)
     )
-
-
-def _parts(node: c_ast.Node) -> Iterator[c_ast.Node]:
-    yield node
-    for _, child in node.children():
-        yield from _parts(child)

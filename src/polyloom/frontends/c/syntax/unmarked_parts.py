@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Generic, TypeVar
 
 from pycparser import c_ast
 
+from polyloom.frontends.c.syntax.nodes import nodes_in
 from polyloom.frontends.c.syntax.openmp import keeps_its_form
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.regions import Region, closing_brace
@@ -167,7 +168,7 @@ def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:
     text, found = places.source.text, dict[c_ast.Node, int]()
     lines = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
     loops = defaultdict[int, list[c_ast.Node]](list)
-    for node in _nodes(function.body):
+    for node in nodes_in(function.body):
         if node.coord is None or not places.is_source(str(node.coord.file)):
             continue
         if node.coord.line >= len(lines):
@@ -184,12 +185,6 @@ def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:
         if len(nodes) == len(written[line]):
             found |= dict(zip(nodes, written[line], strict=True))
     return found
-
-
-def _nodes(node: c_ast.Node) -> Iterator[c_ast.Node]:
-    yield node
-    for _, child in node.children():
-        yield from _nodes(child)
 
 
 def _is_conditional(lexeme: str) -> bool:
