@@ -26,19 +26,21 @@ from polyloom.mdh.dropin.folder import DropIn, Maker, Side, check_values
 from polyloom.mdh.dropin.loops import c_side
 from polyloom.mdh.dropin.opencl import opencl_side
 from polyloom.mdh.dropin.source import Place
-from polyloom.mdh.dropin.variables import Variable
+from polyloom.mdh.dropin.variables import Variable, layout
 from polyloom.mdh.native.device import NATIVE, choose, opened
 from polyloom.mdh.native.rows import suited
 from polyloom.mdh.running import CheckedProgram, RunResult, run_program
 from polyloom.mdh.runtime.arguments import Signature, known_parameters
 from polyloom.mdh.split.places import OneDevice, Workers
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
+from polyloom.polyhedra.loops.tree import Number
 from polyloom.scop.model import Origin, Scop, ScopArray
 from polyloom.sources import (
     Given,
     Loaded,
     LoadedHost,
     Reading,
+    Structures,
     host_of,
     is_loops,
     load_program,
@@ -90,6 +92,15 @@ def drop_in(
     options = [f"-D{name}={value}" for name, value in reading.defines.items()]
     options += [f"-I{folder.resolve()}" for folder in reading.include]
     return maker.of_source(text, parts, options, front.macros(text, reading))
+
+
+def reading_for(target: str, source: Given, reading: Reading) -> Reading:
+    """Return how a source is read for a drop-in: of C all loops that can be computed."""
+    if not is_loops(source):
+        return reading
+    several = target == "c"  # what a device gets is copied there and back, each array as a whole
+    structures = Structures.NUMBERS_OF_TYPES if several else Structures.NUMBERS
+    return replace(reading, unmarked=True, structures=structures)
 
 
 def _c_side(device: str | None, emitter: TunedEmitter, strict: bool) -> Side:
@@ -279,4 +290,10 @@ def _place(part: LoadedHost) -> Place:
 
 def _variable(array: ScopArray) -> Variable:
     path = array.record or (array.variable or array.name,)
-    return Variable(path, array.levels or (len(array.shape),), array.span, array.hidden)
+    variable = Variable(path, array.levels or (len(array.shape),), array.span, array.hidden)
+    if not array.views:
+        return variable
+    members = tuple((Variable(view.path, view.levels), view.first) for view in array.views)
+    size = array.shape[-1]
+    assert isinstance(size, Number)
+    return replace(variable, layout=layout(members, size.value * array.type.size))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, error
-from polyloom.sources import Given, Reading, is_loops, load_host_programs, load_tensors
+from polyloom.sources import Given, Reading, load_host_programs, load_tensors
 
 if TYPE_CHECKING:
     from polyloom.wafer.machine.model import Machine
@@ -131,9 +131,9 @@ def _placed(job: Job, machine: str | Machine) -> tuple[WaferProgram, str | None,
 
 
 def _drop_in(target: str, job: Job) -> Compiled:
-    from polyloom.device_pipeline import drop_in
+    from polyloom.device_pipeline import drop_in, reading_for
 
-    loaded = load_host_programs(job.source, replace(job.reading, unmarked=is_loops(job.source)))
+    loaded = load_host_programs(job.source, reading_for(target, job.source, job.reading))
     values, database = job.option("parameters", {}), job.option("database")
     made = drop_in(job.source, loaded, job.reading, target, job.option("device"), values, database)
     return Compiled(made.write, (*(said for part in loaded for said in part.remarks), *made.remarks))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy.typing as npt
 
@@ -17,7 +16,7 @@ from polyloom.mdh.dropin.folder import DropIn
 from polyloom.mdh.native.device import all_devices, choose
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.polyhedra.effort import limited
-from polyloom.sources import Given, is_loops, load_host_programs
+from polyloom.sources import Given, load_host_programs
 
 
 def devices() -> tuple[DeviceModel, ...]:
@@ -95,7 +94,7 @@ def drop_in(
     """
     reading = reading_of(node, function, defines, include, reductions, fp)
     results = None if database is None else pathlib.Path(database)
-    loaded = load_host_programs(source, replace(reading, unmarked=is_loops(source)))
+    loaded = load_host_programs(source, device_pipeline.reading_for(target, source, reading))
     return device_pipeline.drop_in(source, loaded, reading, target, device, values or {}, results)
 
 

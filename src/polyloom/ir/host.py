@@ -103,6 +103,8 @@ class Buffer:
     ``constant``: its elements change seldom, so that what depends on them alone is done when they do.
     ``truths``: what the caller gives is 0 or 1 in each element (``_Bool``).
     ``behind``: how many bytes behind a line of 64 it begins, where it is likely that it does: a hint.
+    ``memory``: what buffers of one name lie in together, though none uses an element of another; empty: each
+    has its own.
     """
 
     name: str
@@ -115,6 +117,7 @@ class Buffer:
     constant: bool = False
     truths: bool = field(default=False, compare=False)
     behind: int | None = field(default=None, compare=False, repr=False)
+    memory: str = field(default="", compare=False, repr=False)
 
     @classmethod
     def of(

@@ -79,6 +79,31 @@ class Origin(Enum):
     """Declared inside the SCoP: dead after it."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class StructureMember:
+    """Where a member lies in an array of structures, in bytes.
+
+    ``array``: that array, in the model's names; its subscripts stand behind the first ``depth`` names of the
+    member's path. ``size``: of a structure, which the member's first element is ``first`` behind; each
+    further subscript goes on by its own of ``steps``.
+    """
+
+    array: str
+    depth: int
+    size: int
+    first: int
+    steps: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class MemberView:
+    """What C calls a member (``path`` and ``levels`` as of arrays), ``first`` bytes behind its structure."""
+
+    path: tuple[str, ...]
+    levels: tuple[int, ...]
+    first: int
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScopArray:
     """An array or scalar that statements access.
@@ -92,7 +117,10 @@ class ScopArray:
     ``hidden``: where the SCoP stands another variable has its name.
     ``undefined``: a local in which nothing is stored before the part; ``initial``: the number that its
     declaration stores, None where another one may be there.
-    ``truths``: of ``_Bool``, a byte that is 0 or 1.
+    ``truths``: of ``_Bool``, a byte that is 0 or 1. ``member``: of an array of structures, where it is known
+    how these lie. ``views``: of an array of all numbers of structures, the members that are used.
+    ``memory``: what arrays of one name have together, each with elements of its own that lie between those of
+    the others; empty: nothing.
     """
 
     name: str
@@ -110,6 +138,9 @@ class ScopArray:
     undefined: bool = False
     initial: float | int | None = None
     truths: bool = False
+    member: StructureMember | None = None
+    views: tuple[MemberView, ...] = ()
+    memory: str = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

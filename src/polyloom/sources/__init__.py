@@ -17,7 +17,7 @@ from polyloom.sources.front_end import (
     tensors_of,
     text_of,
 )
-from polyloom.sources.reading import Loaded, LoadedHost, Reading
+from polyloom.sources.reading import Loaded, LoadedHost, Reading, Structures
 from polyloom.sources.table import find_front_end, front_end
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ __all__ = [
     "Loaded",
     "LoadedHost",
     "Reading",
+    "Structures",
     "find_front_end",
     "front_end",
     "host_of",

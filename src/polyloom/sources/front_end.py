@@ -17,7 +17,7 @@ from polyloom.files import read_source
 from polyloom.ir.program import Program
 from polyloom.ir.verification.references import AS_READ, Reference, evaluated
 from polyloom.scop.model import Scop
-from polyloom.sources.reading import Loaded, LoadedHost, Reading, Shapes
+from polyloom.sources.reading import Loaded, LoadedHost, Reading, Shapes, Structures
 
 if TYPE_CHECKING:
     from polyloom.frontends.c.read import Part
@@ -176,9 +176,13 @@ def tensors_of(loaded: LoadedHost, values: Mapping[str, int]) -> Loaded:
 
 
 def _host(scop: Scop, reference: Reference, reading: Reading) -> LoadedHost:
+    from polyloom.scop.preparation.structures_as_numbers import with_structures_as_numbers
     from polyloom.scop.transform import ReductionMode, host_program
 
     mode, strict = ReductionMode(reading.reductions), reading.fp == "strict"
+    if reading.structures is not Structures.MEMBERS:
+        several = reading.structures is Structures.NUMBERS_OF_TYPES
+        scop = with_structures_as_numbers(scop, several=several)
     found = host_program(scop, mode, strict=strict, schedule=reading.schedule)
     return LoadedHost(found.program, scop, (*scop.remarks, *found.remarks), reference)
 

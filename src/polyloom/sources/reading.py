@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,17 @@ if TYPE_CHECKING:
 Shapes = Mapping[str, tuple[int, ...]]
 
 
+class Structures(Enum):
+    """What arrays of structures become in a host program."""
+
+    MEMBERS = "members"
+    """An array for each member, which the caller gives."""
+    NUMBERS = "numbers"
+    """An array of all their numbers, as they lie in memory, where the members in use have one type."""
+    NUMBERS_OF_TYPES = "numbers of types"
+    """Also where they have several: an array for each of these over the same memory."""
+
+
 @dataclass(frozen=True)
 class Reading:
     """How a source is to be read.
@@ -29,7 +41,7 @@ class Reading:
     values of the integer arguments of a C function, where a tensor program is wanted. ``shapes``: of arrays
     that are given for inputs, taken where a model leaves them open. ``examples``: tensors with which a module
     in memory is traced. ``schedule``: of C, a schedule tree in isl's text, in place of ours. ``unmarked``: of
-    a function of C that as a whole cannot be computed, take the loops that can.
+    a function of C that as a whole cannot be computed, take the loops that can. ``structures``: of C.
     """
 
     node: str | None = None
@@ -44,6 +56,7 @@ class Reading:
     examples: Sequence[object] = ()
     schedule: Source | None = None
     unmarked: bool = False
+    structures: Structures = Structures.MEMBERS
 
 
 @dataclass(frozen=True)

@@ -92,6 +92,7 @@ C = LoopFrontEnd(
             "parameters",
             "schedule",
             "unmarked",
+            "structures",
         }
     ),
     is_text=lambda text: ";" in text,

@@ -29,6 +29,7 @@ from polyloom.frontends.c.integers.sizes import size_of
 from polyloom.frontends.c.parameters import context_of, equality, is_seen, parameters_of, products_of
 from polyloom.frontends.c.scope.drafts import FoundArray
 from polyloom.frontends.c.scope.initial_values import initial
+from polyloom.frontends.c.scope.layout import structure_member
 from polyloom.frontends.c.scope.state import ConstantElements, Hooks, Mode, State
 from polyloom.frontends.c.scope.types import Scalar
 from polyloom.frontends.c.syntax.faults import fail, worst
@@ -367,6 +368,7 @@ def _array(found: FoundArray, part: Part) -> ScopArray:
         undefined=start.undefined or _holds_returned(part.state, found.name),
         initial=start.value,
         truths=found.type.boolean,
+        member=structure_member(found.place),
     )
 
 

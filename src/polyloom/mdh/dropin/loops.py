@@ -44,7 +44,7 @@ from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.values import integer_c
 from polyloom.mdh.tree.nodes import Function
 from polyloom.mdh.tree.trips import is_parallel
-from polyloom.polyhedra.loops.tree import Number, names_in, nodes_in, product_of
+from polyloom.polyhedra.loops.tree import Number, Operation, names_in, nodes_in, product_of
 
 FILE, HEADER, TEAM = "polyloom_loops.c", "polyloom_loops.h", "loops_team.c"
 
@@ -153,14 +153,32 @@ def _definition(
     if context is not None and context != TRUE:
         conditions.append(f"!({integer_c(context, call.names, dialect)})")
     if call.buffers:
-        rows = (_touched(buffer, call.names, dialect) for buffer in call.buffers)
+        rows = [_touched(buffer, call.names, dialect) for buffer in _memories(call.buffers)]
         lines += ["const struct touched touched[] = {", *(f"    {{{row}}}," for row in rows), "};"]
-        conditions.append(f"!are_apart(touched, {len(call.buffers)})")
+        conditions.append(f"!are_apart(touched, {len(rows)})")
     if conditions:
         lines += [f"if ({' || '.join(conditions)})", "    return 0;"]
     for version, text in versions:
         lines += _Run(call, version, text.name, dialect).lines()
     return "\n".join([call.prototype, "{", *(f"    {line}" for line in lines), "}", ""])
+
+
+def _memories(buffers: Sequence[Buffer]) -> Iterator[Buffer]:
+    """Yield buffers that are to be apart: for those in one memory the first, as long as the longest of them.
+
+    It is written where any of them is.
+    """
+    together = dict[str, list[Buffer]]()
+    for buffer in buffers:
+        together.setdefault(buffer.memory or buffer.name, []).append(buffer)
+    for first, *others in together.values():
+        if not others:
+            yield first
+            continue
+        role = Role.INPUT if all(b.role is Role.INPUT for b in (first, *others)) else Role.UPDATED
+        lengths = tuple(dict.fromkeys(b.shape[0] for b in (first, *others)))
+        length = lengths[0] if len(lengths) == 1 else Operation("max", lengths)
+        yield replace(first, role=role, rows=None, shape=(length, *first.shape[1:]))
 
 
 def _touched(buffer: Buffer, names: Mapping[str, str], dialect: Dialect) -> str:

@@ -44,8 +44,9 @@ class Replacement:
     """A range of characters of the source, and the call in front of it that may do its work.
 
     ``integers``: the C expressions of the call's parameters. ``pointers``: for each of its buffers, that of
-    its first element's address. ``copies``: of elements that do not lie side by side. ``apart``: what holds
-    where these, and sizes in memory, are not parts of what is written. ``returned``: the type and name of the
+    its first element's address. ``copies``: of elements that do not lie side by side. ``needed``: what holds
+    where structures lie as they are taken to, and where copies, and sizes in memory, are no parts of what is
+    written. ``returned``: the type and name of the
     variable whose value is returned behind the call. ``present``: pointers without which nothing is called.
     """
 
@@ -55,7 +56,7 @@ class Replacement:
     integers: tuple[str, ...]
     pointers: tuple[str, ...]
     copies: tuple[GatheredArray, ...] = ()
-    apart: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
     returned: tuple[str, str] | None = None
     present: tuple[str, ...] = ()
 
@@ -91,10 +92,15 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
         integers=integers,
         pointers=pointers,
         copies=tuple(copies),
-        apart=conditions_apart(call.buffers, place.variables, place.parameters),
+        needed=_needed(call, place),
         returned=next((_returned(b, place) for b in call.buffers if b.name == place.returned), None),
         present=place.present,
     )
+
+
+def _needed(call: Signature, place: Place) -> tuple[str, ...]:
+    layouts = (text for buffer in call.buffers for text in place.variables[buffer.name].layout)
+    return (*dict.fromkeys(layouts), *conditions_apart(call.buffers, place.variables, place.parameters))
 
 
 def _returned(buffer: Buffer, place: Place) -> tuple[str, str]:
@@ -136,10 +142,10 @@ def _nameless(place: Place, call: Signature) -> Iterator[Diagnostic]:
     seen: dict[tuple[str, ...], str] = {}
     for buffer in call.buffers:
         variable = place.variables[buffer.name]
-        if variable.hidden or variable.path in seen:
+        if variable.hidden or seen.get(variable.path, buffer.memory) != buffer.memory:
             message = f"two variables are called `{'.'.join(variable.path)}` where the SCoP stands"
             yield error("drop-in-names", message, variable.span, helps=helps)
-        seen[variable.path] = buffer.name
+        seen[variable.path] = buffer.memory or buffer.name
 
 
 def _pointer(buffer: Buffer, variable: Variable) -> str:
@@ -209,19 +215,19 @@ def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> Iterato
     """Yield what stands in front of the original statements."""
     integers = [f"(long long){text}" for text in part.integers]
     call = f"{part.call.function}({', '.join([*integers, *part.pointers])})"
-    needed = [*part.present, *(() if part.copies else part.apart)]
-    asked = f"({' && '.join([*needed, call])})" if needed else call
+    needed = [*part.present, *(() if part.copies else part.needed)]
+    asked = [*needed, call]
     yield f"{margin}  extern {part.call.declaration};"
     if part.returned:
         yield f"{margin}  {' '.join(part.returned)};"
     if not part.copies and not macros:
-        yield f"{margin}  if (!{asked}) {{"
+        yield from (f"{margin}  {line}" for line in _all("if (!", asked, ") {"))
         return
     checks = [f"({name}) == ({value})" if value else f"!defined({name})" for name, value in macros.items()]
     yield f"{margin}  int polyloom_done = 0;"
     if checks:
         yield from _directive(f"#if {' && '.join(checks)}")
-    called = _with_copies(part, call) if part.copies else [f"polyloom_done = {asked};"]
+    called = _with_copies(part, call) if part.copies else _all("polyloom_done = ", asked, ";")
     yield from (f"{margin}  {line}" for line in called)
     if checks:
         yield "#endif"
@@ -235,6 +241,19 @@ def _directive(text: str) -> Iterator[str]:
     yield last
 
 
+def _all(before: str, conditions: Sequence[str], behind: str) -> list[str]:
+    """Return ``before (a && b && ..) behind`` in lines that break between the conditions."""
+    if len(conditions) == 1:
+        return [f"{before}{conditions[0]}{behind}"]
+    lines = [f"{before}({conditions[0]}"]
+    for condition in conditions[1:]:
+        if len(lines[-1]) + len(condition) > _WIDEST:
+            lines.append(f"    && {condition}")
+        else:
+            lines[-1] += f" && {condition}"
+    return [*lines[:-1], f"{lines[-1]}){behind}"]
+
+
 _WIDEST = 108
 
 
@@ -242,7 +261,8 @@ def _with_copies(part: Replacement, call: str) -> Iterator[str]:
     """Yield a call among the copies that it needs, for which no room is taken where a pointer is NULL."""
     yield from ("extern void *polyloom_take(long long);", "extern void polyloom_give(void *);")
     yield from (copy.room for copy in part.copies)
-    yield f"if ({' && '.join([*(copy.name for copy in part.copies), *part.apart])}) {{"
+    conditions = [*(copy.name for copy in part.copies), *part.needed]
+    yield from _all("if ", conditions if len(conditions) > 1 else [f"({conditions[0]})"], " {")
     yield from (f"  {line}" for copy in part.copies for line in copy.fill)
     yield f"  polyloom_done = {call};"
     yield "}"

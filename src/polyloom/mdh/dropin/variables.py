@@ -12,13 +12,15 @@ from polyloom.diagnostics import Span
 class Variable:
     """What C calls a buffer: ``p[i].x[j]`` is path ``("p", "x")``, levels ``(1, 1)``.
 
-    ``hidden``: where the call stands another variable has its name.
+    ``hidden``: where the call stands another variable has its name. ``layout``: what holds in C where its
+    structures lie as the function takes them to.
     """
 
     path: tuple[str, ...]
     levels: tuple[int, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
     hidden: bool = False
+    layout: tuple[str, ...] = ()
 
     @property
     def is_dense(self) -> bool:
@@ -30,6 +32,12 @@ class Variable:
         """What stands in front of the first subscript: a pointer, or an array."""
         behind = next((k for k, count in enumerate(self.levels) if count), len(self.levels) - 1)
         return ".".join(self.path[: behind + 1])
+
+    @property
+    def structure(self) -> str:
+        """The first structure of the array of structures in which a member lies."""
+        count = next(count for count in self.levels if count)
+        return self.base + "[0]" * count
 
     def is_linear(self, dimensions: int) -> bool:
         """Whether C has one subscript for several dimensions."""
@@ -43,3 +51,16 @@ class Variable:
             text += ("." if text else "") + name + "".join(f"[{index}]" for index in chosen)
             used += count
         return text
+
+
+def layout(members: Sequence[tuple[Variable, int]], size: int) -> tuple[str, ...]:
+    """Return what holds in C where structures have ``size`` bytes, and members begin behind so many.
+
+    Of ``x[i].im``: ``sizeof x[0] == 16``, ``(char *)&x[0].im - (char *)&x[0] == 8``.
+    """
+    whole = members[0][0].structure
+    places = []
+    for member, first in members:
+        element = member.element(["0"] * sum(member.levels))
+        places.append(f"(char *)&{element} - (char *)&{whole} == {first}")
+    return f"sizeof {whole} == {size}", *places

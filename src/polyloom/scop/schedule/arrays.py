@@ -35,6 +35,7 @@ def _buffer(scop: Scop, array: ScopArray, role: Role) -> Buffer:
         span=array.span,
         rows=rows,
         truths=array.truths,
+        memory=array.memory,
     )
 
 
