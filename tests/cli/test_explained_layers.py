@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,10 @@ from command_line import Captured, document
 from test_layers import MAPS, NET
 
 import polyloom
+from polyloom.api import layers
 from polyloom.cli.main import run
+from polyloom.diagnostics import Refusal
+from polyloom.wafer.placement.choose import Choice
 
 
 @pytest.fixture
@@ -50,6 +55,21 @@ def test_a_folder_of_maps(capsys: Captured, net: list[str], tmp_path: Path) -> N
         polyloom.read_program(str(single), "ff", {"T": "float16", "M": 3, "N": 6}), layer_map
     )
     assert alone["tasks"][0]["simd"] == wanted.json()["tasks"][0]["simd"]
+
+
+def deadly(task: layers._Task) -> Choice | Refusal:
+    """Choose a map; nobody survives one of the layers."""
+    if task.program.name == "g":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return layers._chosen(task)
+
+
+def test_a_death_in_a_layer_does_not_stop_the_others(
+    capsys: Captured, net: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layers, "_chosen", deadly)
+    found = document(capsys, [*net, "--jobs", "2"], 1)
+    assert [layer.get("refused") for layer in found["layers"]] == [None, ["a task was given up"], None]
 
 
 def test_a_refused_layer_is_named_after_the_others(capsys: Captured, net: list[str], tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from polyloom.cli.main import run
 from polyloom.ir.conversion.split_layers import layers_of
 from polyloom.ir.program import Program
 from polyloom.polyhedra.effort import at_most, spent
+from polyloom.wafer.explain.layers import LayerRun
 
 MAPS = {
     "h": "size: { PE[2, 1] }\ncompute_map: { h[i, j] -> PE[j//2, 0] }\n",
@@ -111,6 +115,23 @@ def test_a_fault_of_ours_in_the_document(capsys: Captured, net: list[str]) -> No
         "internal-fault",
         None,
     ]
+
+
+def deadly(tasks: Sequence[alike_layers.LayerTask]) -> list[LayerRun]:
+    """Simulate layers; nobody survives one of them."""
+    if tasks[0].layer.name == "g":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return simulation._simulated_layers(tasks)
+
+
+def test_a_death_in_a_layer_does_not_stop_the_others(
+    capsys: Captured, net: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "_simulated_layers", deadly)
+    out, err = refused(capsys, [*net, "--check", "--jobs", "2"], 1)
+    assert out.count("passed") == 2 and "2 of 3 layers" in out
+    assert "error[worker-lost]" in err and "SIGKILL" in err
+    assert "in the layer `g`" in err and "in the layer `h`" not in err
 
 
 def test_a_layer_has_a_limit_of_its_own() -> None:

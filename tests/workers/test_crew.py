@@ -47,6 +47,15 @@ def survived(task: Deadly) -> int:
     return task.number
 
 
+def began_or_ended(task: Deadly) -> float:
+    """Return when the deadly task began, and when another one ended."""
+    began = time.monotonic()
+    if survived(task) == 3:
+        return began
+    time.sleep(0.3)
+    return time.monotonic()
+
+
 def refuse(number: int) -> int:
     raise PolyloomError(error("made-up", f"{number} is refused"))
 
@@ -82,6 +91,27 @@ def test_a_death_costs_a_task_its_first_try_only(crew: Crew, tmp_path: Path) -> 
     assert (tmp_path / "mark").exists()
     with pytest.raises(PolyloomError, match="worker-lost"):
         crew.each(survived, [Deadly(3, tmp_path / "other", always=True)])
+
+
+def test_others_go_on_where_a_task_is_given_up(crew: Crew, tmp_path: Path) -> None:
+    tasks = [Deadly(number, tmp_path / "mark", always=True) for number in range(6)]
+    given_up = []
+
+    def instead(task: Deadly, fault: PolyloomError) -> int:
+        given_up.append(fault.diagnostics[0])
+        return -task.number
+
+    assert crew.each(survived, tasks, None, instead) == [0, 1, 2, -3, 4, 5]
+    assert [fault.code for fault in given_up] == ["worker-lost"]
+    assert crew.each(square, [7]) == [49]
+
+
+def test_the_second_try_is_alone(tmp_path: Path) -> None:
+    """Two tasks may ask for more memory together than there is."""
+    tasks = [Deadly(number, tmp_path / "mark") for number in (3, 0, 1, 2)]
+    with crew_of(2) as crew:
+        again, *ends = crew.each(began_or_ended, tasks)
+    assert max(ends) < again
 
 
 def test_a_fault_is_raised_as_it_was(crew: Crew) -> None:

@@ -109,17 +109,15 @@ def explain_layers(
     ``maps``: a map for a layer, by its name; what that leaves open is chosen, and everything for a layer
     that has none: once for layers that are alike, and kept between runs. ``progress`` is called with a
     layer's name before its map is chosen; ``crew``: who chooses maps, of several layers at a time.
-    ``options``: as of ``explain``. A layer that is refused has the reason in its ``refusal``; the others are
-    explained.
-
-    Errors: ``worker-lost``. Not in the papers.
+    ``options``: as of ``explain``. A layer that is refused, or of which workers died, has the reason in its
+    ``refusal``; the others are explained. Not in the papers.
     """
     whole = load_for_wafer(program).program
     layers = layers_of(whole)
     given = maps or {}
     tasks = [_Task(layer.program, given.get(layer.name), machine, memory) for layer in layers]
     begun = None if progress is None else (lambda at: progress(layers[at].name))
-    choices = crew.each(_chosen, tasks, begun)
+    choices = crew.each(_chosen, tasks, begun, lambda _, fault: fault)
     common = {"machine": machine, "memory": memory, **options}
     explained = (_explained(*each, common) for each in zip(layers, choices, strict=True))
     return LayersExplanation(whole.name, tuple(explained))

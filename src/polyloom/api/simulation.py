@@ -166,9 +166,9 @@ def simulate_layers(
     processes of their own; ``cluster``: the address of a dask scheduler, or a ``distributed.Client``,
     whose workers do them, on each one at a time. ``options``: as of ``simulate``.
 
-    A layer that is refused, or in which Polyloom itself fails, has the reason in its ``refusal``; the others
-    run all the same.
-    Errors: ``input-...``, ``worker-lost``, ``cluster-...``. Not in the papers.
+    A layer that is refused, in which Polyloom itself fails, or of which two processes died, has the reason in
+    its ``refusal``; the others run all the same.
+    Errors: ``input-...``, ``cluster-...``. Not in the papers.
     """
     loaded = load_tensor_program(program)
     read, program = loaded.program, in_shorts(loaded, ends=True).program
@@ -192,7 +192,7 @@ def simulate_layers(
                 progress(task.layer.name)
 
     with crew_of(jobs, cluster) as crew:
-        found = crew.each(_simulated_layers, groups, begun)
+        found = crew.each(_simulated_layers, groups, begun, _lost_layers)
     order = {id(task): k for k, task in enumerate(tasks)}
     places = [order[id(task)] for task in chain.from_iterable(groups)]
     runs = dict(zip(places, chain.from_iterable(found), strict=True))
@@ -204,6 +204,11 @@ def _simulated_layers(tasks: Sequence[LayerTask]) -> list[LayerRun]:
     first, *others = tasks
     run = _simulated_layer(first)
     return [run, *(run_like(run, task) or _simulated_layer(task) for task in others)]
+
+
+def _lost_layers(tasks: Sequence[LayerTask], fault: PolyloomError) -> list[LayerRun]:
+    """Return that layers that are alike have no result, as nobody survives them."""
+    return [LayerRun(layer=task.layer, choice=None, result=None, refusal=fault) for task in tasks]
 
 
 def _simulated_layer(task: LayerTask) -> LayerRun:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import polyloom
 from polyloom.diagnostics import PolyloomError, error
-from polyloom.workers.crew import Begun, lost
+from polyloom.workers.crew import Begun, GivenUp, lost
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -130,7 +130,13 @@ class ClusterCrew:
         """How many workers there are."""
         return len(self._workers)
 
-    def each(self, function: Callable[[T], R], tasks: Sequence[T], begun: Begun | None = None) -> list[R]:
+    def each(
+        self,
+        function: Callable[[T], R],
+        tasks: Sequence[T],
+        begun: Begun | None = None,
+        given_up: GivenUp[T, R] | None = None,
+    ) -> list[R]:
         """Call a function for each task; what a lost worker had goes to another, once.
 
         Errors: those of the function; ``worker-lost``; ``cluster-lost`` where no worker is left.
@@ -156,9 +162,13 @@ class ClusterCrew:
                     continue
                 _raise_own(future)
                 future.cancel()
-                if tried[at] > 1:
-                    raise lost(f"the worker {worker}, and another one before it")
-                waiting.insert(0, at)
+                if tried[at] == 1:
+                    waiting.insert(0, at)
+                    continue
+                fault = lost(f"the worker {worker} was lost with it, and another one before")
+                if given_up is None:
+                    raise fault
+                found[at] = given_up(tasks[at], fault)
         finally:
             for future in running:
                 future.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from polyloom.diagnostics import PolyloomError, error
 
@@ -12,6 +12,9 @@ R = TypeVar("R")
 
 Begun = Callable[[int], None]
 """Called with the position of a task that is begun, maybe from another thread."""
+
+GivenUp: TypeAlias = Callable[[T, PolyloomError], R]
+"""Called with a task of which two workers died, and ``worker-lost``; returns what stands for its result."""
 
 
 class Crew(Protocol):
@@ -24,9 +27,16 @@ class Crew(Protocol):
     def size(self) -> int:
         """How many tasks are done at a time."""
 
-    def each(self, function: Callable[[T], R], tasks: Sequence[T], begun: Begun | None = None) -> list[R]:
+    def each(
+        self,
+        function: Callable[[T], R],
+        tasks: Sequence[T],
+        begun: Begun | None = None,
+        given_up: GivenUp[T, R] | None = None,
+    ) -> list[R]:
         """Call a function for each task, and return the results in the order of the tasks.
 
+        ``given_up``: what a task has for a result of which two workers died; without it the others end, too.
         Errors: those of the function; ``worker-lost`` where two workers died of one task.
         """
 
@@ -36,7 +46,13 @@ class Alone:
 
     size = 1
 
-    def each(self, function: Callable[[T], R], tasks: Sequence[T], begun: Begun | None = None) -> list[R]:
+    def each(
+        self,
+        function: Callable[[T], R],
+        tasks: Sequence[T],
+        begun: Begun | None = None,
+        given_up: GivenUp[T, R] | None = None,
+    ) -> list[R]:
         """Call a function for each task. Errors: those of the function."""
         found = []
         for at, task in enumerate(tasks):
@@ -49,7 +65,7 @@ class Alone:
 ALONE = Alone()
 
 
-def lost(reason: str) -> PolyloomError:
+def lost(*reasons: str) -> PolyloomError:
     """Return the diagnostic for a task that nobody survives."""
-    helps = ["is there enough memory for so many at a time? `--jobs 1` does one after another"]
-    return PolyloomError(error("worker-lost", "a task was given up", notes=[reason], helps=helps))
+    helps = ["is there enough memory? a process that asks for more than there is may be ended by the system"]
+    return PolyloomError(error("worker-lost", "a task was given up", notes=reasons, helps=helps))

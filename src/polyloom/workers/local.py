@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from polyloom.workers.child import Died, Job, Worker
 from polyloom.workers.cluster import Cluster, ClusterCrew
-from polyloom.workers.crew import ALONE, Begun, Crew, lost
+from polyloom.workers.crew import ALONE, Begun, Crew, GivenUp, lost
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -43,24 +43,35 @@ class LocalCrew:
         for worker in self._workers:
             self._idle.put(worker)
 
-    def each(self, function: Callable[[T], R], tasks: Sequence[T], begun: Begun | None = None) -> list[R]:
-        """Call a function for each task in a child; where one dies, once more in a new one.
+    def each(
+        self,
+        function: Callable[[T], R],
+        tasks: Sequence[T],
+        begun: Begun | None = None,
+        given_up: GivenUp[T, R] | None = None,
+    ) -> list[R]:
+        """Call a function for each task in a child; where one dies, once more when no other task runs.
 
         Errors: those of the function; ``worker-lost``.
         """
 
-        def taken(at: int) -> R:
+        def taken(at: int) -> R | Died:
             if begun is not None:
                 begun(at)
             return self._call(function, tasks[at])
 
         futures = [self._threads.submit(taken, at) for at in range(len(tasks))]
         try:
-            return [future.result() for future in futures]
+            found = [future.result() for future in futures]
         except BaseException:
             for future in futures:
                 future.cancel()
             raise
+        first = zip(tasks, found, strict=True)
+        return [
+            self._alone(function, task, given_up) if isinstance(result, Died) else result
+            for task, result in first
+        ]
 
     def close(self) -> None:
         """End the children, whatever they do."""
@@ -70,20 +81,29 @@ class LocalCrew:
             worker.close()
         self._threads.shutdown()
 
-    def _call(self, function: Callable[[T], R], task: T) -> R:
+    def _call(self, function: Callable[[T], R], task: T) -> R | Died:
         worker = self._idle.get()
         try:
-            try:
-                found: R = worker.call("call", function, task)
-            except Died:
-                if self._closed:
-                    raise
-                found = worker.call("call", function, task)
+            found: R = worker.call("call", function, task)
         except Died as fault:
-            raise lost(str(fault)) from fault
+            if self._closed:
+                raise
+            return fault
         finally:
             self._idle.put(worker)
         return found
+
+    def _alone(self, function: Callable[[T], R], task: T, given_up: GivenUp[T, R] | None) -> R:
+        """Call a function once more in the only child that there is: what others keep is free for it."""
+        for worker in self._workers:
+            worker.close()
+        found = self._threads.submit(self._call, function, task).result()
+        if not isinstance(found, Died):
+            return found
+        fault = lost(str(found), "it was tried twice, the second time while no other task ran")
+        if given_up is None:
+            raise fault from found
+        return given_up(task, fault)
 
 
 @contextmanager
