@@ -147,8 +147,8 @@ def _logic(op: str, first: Expression, second: Expression) -> Expression:
 def _name(name: str, node: c_ast.Node, state: State) -> Expression:
     found = state.scope.find(name)
     match found:
-        case EnumConstant(value=number):
-            return Constant(number, ElementType.INT32)
+        case EnumConstant(value=number, element=element):
+            return Constant(number, element)
         case Value(value=expression):
             return expression
         case Variable(type=Scalar()):

@@ -134,8 +134,8 @@ def constant_of(value: isl.PwAff) -> int | None:
 def _name(name: str, node: c_ast.Node, state: State) -> Affine:
     found = state.scope.find(name)
     match found:
-        case EnumConstant(value=value):
-            return Affine(constant_affine(value), INT32)
+        case EnumConstant(value=value, element=element):
+            return Affine(constant_affine(value), element)
         case Variable(type=Scalar(element=element)) if (fact := state.fact(found)) is not None:
             if fact.affine is None:
                 raise NotAffine(state.span(node), f"the value of `{name}` is no affine function")

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.scope.names import TypeName
+from polyloom.frontends.c.scope.names import EnumConstant, TypeName
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.types import (
     ATOMIC,
     BIT_FIELDS,
-    INT,
+    ENUMERATION,
     VOLATILE,
     Array,
     CType,
@@ -56,8 +56,11 @@ def type_of_name(node: c_ast.Node, state: State, extents: Extents | None = None)
             return _named(list(names), node, state)
         case c_ast.Struct() | c_ast.Union():
             return _record(node, state, extents)
-        case c_ast.Enum():
-            return INT
+        case c_ast.Enum(name=tag, values=None):
+            return state.scope.enumeration(tag) or ENUMERATION
+        case c_ast.Enum(values=members):
+            first = state.scope.find(members.enumerators[0].name)
+            return first.enumeration if isinstance(first, EnumConstant) else ENUMERATION
         case _:
             return refuse(
                 "c-type",

@@ -11,6 +11,7 @@ from pycparser import c_ast
 from polyloom.diagnostics import PolyloomError, Span
 from polyloom.frontends.c.scope.types import CType, Extent, Record
 from polyloom.ir.expressions import Expression
+from polyloom.ir.types import ElementType
 from polyloom.scop.model import Origin
 
 
@@ -97,9 +98,11 @@ class Value:
 
 @dataclass(frozen=True)
 class EnumConstant:
-    """A member of an enumeration."""
+    """A member of an enumeration, and the type of the enumeration, which need not be the member's own."""
 
     value: int
+    element: ElementType
+    enumeration: CType
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +139,7 @@ class Scope:
         self.outer = outer
         self.names: dict[str, Binding] = {}
         self.records: dict[str, Record] = {}
+        self.enumerations: dict[str, CType] = {}
 
     def find(self, name: str) -> Binding | None:
         """Return what a name stands for here. Errors: those of an ``Unusable`` name's declaration."""
@@ -170,6 +174,15 @@ class Scope:
         while scope is not None:
             if tag in scope.records:
                 return scope.records[tag]
+            scope = scope.outer
+        return None
+
+    def enumeration(self, tag: str) -> CType | None:
+        """Return the type of the enumeration with a tag."""
+        scope: Scope | None = self
+        while scope is not None:
+            if tag in scope.enumerations:
+                return scope.enumerations[tag]
             scope = scope.outer
         return None
 
