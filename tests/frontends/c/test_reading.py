@@ -118,6 +118,26 @@ def test_places_with_tabs_carriage_returns_and_comments() -> None:
     assert span is not None and caught.value.diagnostics[0].code == "c-undeclared"
 
 
+@pytest.mark.parametrize("end", ["\n", " \n", "\r\n"])
+def test_a_comment_whose_line_ends_with_a_backslash_goes_on(end: str) -> None:
+    text = f"void f(int n, int a[n])\n{{ a[0] = 1; // C:\\{end} a[0] = 2;\n a[n] = b; }}\n"
+    with pytest.raises(PolyloomError) as caught:
+        read_c(Source("f.c", text))
+    span = caught.value.diagnostics[0].span
+    assert span is not None and span.line == 4
+    (scop,) = read_c(Source("f.c", text.replace("a[n] = b;", "")))
+    assert [s.value for s in scop.statements] == [Constant(1, ElementType.INT32)]
+
+
+@pytest.mark.parametrize("blank", ["\f", "\v", "/* \u2028 */", "// \x85"])
+def test_what_ends_no_line_in_c_ends_none_here(blank: str) -> None:
+    """GNU's programs have form feeds between their functions."""
+    text = f"int before;\n{blank}\nvoid f(int a[2])\n{{\n  a[0] = 1;\n}}\n"
+    (scop,) = read_c(Source("f.c", text))
+    start, end = scop.extent
+    assert text.encode()[start:end].strip() == b"a[0] = 1;"
+
+
 def test_arrays_and_where_they_come_from() -> None:
     text = """
 const float table[3] = {1, 2, 3};

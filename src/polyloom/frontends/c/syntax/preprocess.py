@@ -48,6 +48,8 @@ _SECONDS = 60
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+mdh\b.*$", re.MULTILINE)
 _EMPTY_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]*(//.*|/\*.*\*/[ \t]*)?$", re.MULTILINE)
 """What C lets stand and pcpp falls over."""
+_NO_LINES = dict.fromkeys(map(ord, "\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
+"""What ends a line for Python and not for C: form feeds between the functions of GNU's programs."""
 _MDH = re.compile(r"^([ \t]*)#([ \t]*)mdh\b", re.MULTILINE)
 
 
@@ -113,7 +115,7 @@ def _pcpp(source: Source, defines: Mapping[str, str], folders: Sequence[Path]) -
             return io.StringIO(Path(includepath).read_text(encoding="utf-8-sig", errors="replace"))
 
         def parsegen(self, input: str, *names: Any) -> Any:
-            return super().parsegen(_EMPTY_PRAGMA.sub("", input), *names)
+            return super().parsegen(_EMPTY_PRAGMA.sub("", input.translate(_NO_LINES)), *names)
 
     processor: Any = Quiet(lexer())
     processor.line_directive = "#line"

@@ -1,7 +1,7 @@
-"""The tokens of pcpp, with two of them as C has them.
+"""The tokens of pcpp, with three of them as C has them.
 
 A preprocessing number is one token (``1.0e-4``, in which no macro ``e`` stands). An identifier may hold
-``$``, as with GCC and Clang.
+``$``, as with GCC and Clang. A ``//`` comment whose line ends with a backslash goes on in the next one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ def _lexer() -> Any:
 
     rules = {name: rule for name, rule in vars(parser).items() if name.startswith("t_")}
     rules["t_CPP_INTEGER"] = _number
+    rules["t_CPP_COMMENT2"] = _line_comment
     rules["t_CPP_ID"] = r"[A-Za-z_$][\w$]*"
     rules |= {"tokens": parser.tokens, "literals": parser.literals, "__module__": parser.__name__}
     return parser.lex.lex(module=SimpleNamespace(**rules), optimize=True, lextab=None)
@@ -34,4 +35,10 @@ def _number(token: Any) -> Any:
     r"""\.?\d([eEpP][+-]|[\w.])*"""
     if not _INTEGER.fullmatch(token.value):
         token.type = "CPP_FLOAT"
+    return token
+
+
+def _line_comment(token: Any) -> Any:
+    r"""//(?:\\\n|[^\n])*"""
+    token.lexer.lineno += token.value.count("\n")
     return token
