@@ -86,21 +86,31 @@ def drop_in(
     maker = Maker(side, values)
     if not is_loops(source):
         return maker.of_program(loaded[0].program)
+    from polyloom.frontends.c.syntax.macros import OPENMP
+
     front = loops(source)
     text = front.source(source)
     parts = [(_place(part), part.program) for part in loaded]
-    options = [f"-D{name}={value}" for name, value in reading.defines.items()]
+    options = [f"-D{name}={value}" for name, value in reading.defines.items() if name != OPENMP]
     options += [f"-I{folder.resolve()}" for folder in reading.include]
-    return maker.of_source(text, parts, options, front.macros(text, reading))
+    return maker.of_source(text, parts, options, front.conditions(text, reading))
 
 
 def reading_for(target: str, source: Given, reading: Reading) -> Reading:
-    """Return how a source is read for a drop-in: of C all loops that can be computed."""
+    """Return how a source is read for a drop-in: of C all loops that can be computed.
+
+    One for ``c`` is built with ``-fopenmp``, which defines a macro.
+    """
     if not is_loops(source):
         return reading
+    from polyloom.frontends.c.syntax.macros import OPENMP
+    from polyloom.frontends.c.syntax.preprocess import compilers_macros
+
     several = target == "c"  # what a device gets is copied there and back, each array as a whole
     structures = Structures.NUMBERS_OF_TYPES if several else Structures.NUMBERS
-    return replace(reading, unmarked=True, structures=structures)
+    defined = compilers_macros("-fopenmp").get(OPENMP) if target == "c" else None
+    defines = {**reading.defines, OPENMP: defined} if defined else reading.defines
+    return replace(reading, unmarked=True, structures=structures, defines=defines)
 
 
 def _c_side(device: str | None, emitter: TunedEmitter, strict: bool) -> Side:

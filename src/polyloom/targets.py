@@ -133,9 +133,10 @@ def _placed(job: Job, machine: str | Machine) -> tuple[WaferProgram, str | None,
 def _drop_in(target: str, job: Job) -> Compiled:
     from polyloom.device_pipeline import drop_in, reading_for
 
-    loaded = load_host_programs(job.source, reading_for(target, job.source, job.reading))
+    reading = reading_for(target, job.source, job.reading)
+    loaded = load_host_programs(job.source, reading)
     values, database = job.option("parameters", {}), job.option("database")
-    made = drop_in(job.source, loaded, job.reading, target, job.option("device"), values, database)
+    made = drop_in(job.source, loaded, reading, target, job.option("device"), values, database)
     return Compiled(made.write, (*(said for part in loaded for said in part.remarks), *made.remarks))
 
 

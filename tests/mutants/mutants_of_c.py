@@ -183,8 +183,8 @@ MUTANTS = [
     ),
     Mutant(
         "frontends/c/integers/enumerations",
-        "following += 1",
-        "following += 0",
+        "following = following + 1 if",
+        "following = following + 0 if",
         Probe("c_probes.evaluated", ("enumerated",)),
     ),
     Mutant(

@@ -92,9 +92,10 @@ def drop_in(
     Errors: those of the front ends, ``device-...``, ``native-...``, ``target-unknown``,
     ``parameter-unknown``, ``drop-in-device``; ``Unsupported`` with ``drop-in-...``. Source: docs/drop_in.md.
     """
-    reading = reading_of(node, function, defines, include, reductions, fp)
+    given = reading_of(node, function, defines, include, reductions, fp)
+    reading = device_pipeline.reading_for(target, source, given)
     results = None if database is None else pathlib.Path(database)
-    loaded = load_host_programs(source, device_pipeline.reading_for(target, source, reading))
+    loaded = load_host_programs(source, reading)
     return device_pipeline.drop_in(source, loaded, reading, target, device, values or {}, results)
 
 

@@ -130,13 +130,13 @@ class LoopFrontEnd(FrontEnd):
     """A language whose texts hold static control parts.
 
     ``read``: them, each with what its results are compared with. ``parts``: what ``show`` prints, also of
-    parts that cannot be computed. ``macros``: names in the text of which ``-D`` would make another program,
-    with their values.
+    parts that cannot be computed. ``conditions``: of ``#if``, under which a compiler builds the program
+    that was read, and not one that other macros make of the text.
     """
 
     read: Callable[[Source, Reading], Sequence[tuple[Scop, Reference]]]
     parts: Callable[[Source, Reading], tuple[Part, ...]]
-    macros: Callable[[Source, Reading], dict[str, str]]
+    conditions: Callable[[Source, Reading], tuple[str, ...]]
 
     def source(self, given: Given) -> Source:
         """Return the text. Errors: ``file-...``."""

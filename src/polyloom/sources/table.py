@@ -67,10 +67,10 @@ def _c_parts(source: Source, reading: Reading) -> Any:
     return read_parts(source, *_of_c(reading))
 
 
-def _c_macros(source: Source, reading: Reading) -> dict[str, str]:
-    from polyloom.frontends.c.syntax.macros import changeable_macros
+def _c_conditions(source: Source, reading: Reading) -> tuple[str, ...]:
+    from polyloom.frontends.c.syntax.macros import conditions
 
-    return changeable_macros(source, reading.defines, reading.include, reading.preprocessor)
+    return conditions(source, reading.defines, reading.include, reading.preprocessor)
 
 
 def _of_c(reading: Reading) -> tuple[Any, ...]:
@@ -98,7 +98,7 @@ C = LoopFrontEnd(
     is_text=lambda text: ";" in text,
     read=_c,
     parts=_c_parts,
-    macros=_c_macros,
+    conditions=_c_conditions,
 )
 
 

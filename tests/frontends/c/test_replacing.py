@@ -8,7 +8,7 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
-from polyloom.frontends.c.syntax.macros import UNDEFINED, changeable_macros
+from polyloom.frontends.c.syntax.macros import OPENMP, UNDEFINED, changeable_macros, conditions
 
 PART = """
 #pragma scop
@@ -113,3 +113,37 @@ def test_macros_that_headers_ask_for_are_known(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "missing.h").write_text("#if WIDE\n#endif\n")
     assert changeable_macros(source, {}, [folder]) == {"DOUBLE": UNDEFINED, "WIDE": UNDEFINED}
+
+
+_ASKED = """\
+#ifdef __cplusplus
+#endif
+#if defined(__CHAR_BIT__) || LEVEL > 1
+#endif
+#if __CHAR_BIT__ > 8 || \\
+  defined(__FAST_MATH__) // __AVX__
+#elif !defined _H_
+#define _H_
+#elif defined __GNUC__ && !__STRICT_ANSI__
+#endif
+int x = __CHAR_BIT__ + _OPENMP;
+"""
+
+
+def test_what_is_asked_of_a_compiler() -> None:
+    given = {OPENMP: "201511"}
+    assert conditions(Source("f.c", _ASKED), given) == (
+        "!defined(LEVEL)",
+        "(__CHAR_BIT__ == 8)",
+        "!(__CHAR_BIT__ > 8 || defined(__FAST_MATH__))",
+        "(defined __GNUC__ && !__STRICT_ANSI__)",
+        "(_OPENMP == 201511)",
+    )
+
+
+def test_without_a_compiler_nothing_is_taken_to_be_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert conditions(Source("f.c", "#if __GNUC__ > 4\n#endif\n#ifdef linux\n#endif\n"), {}) == (
+        "!defined(linux)",
+        "!(__GNUC__ > 4)",
+    )

@@ -682,3 +682,62 @@ def test_macros_that_were_not_defined(options: tuple[str, ...], tmp_path: Path) 
     )
     made(source, tmp_path / "out")
     assert printed(built(tmp_path / "out", *options)) == expected(source, tmp_path / "plain", *options)
+
+
+_OF_THE_COMPILER = """\
+#include <stdio.h>
+#ifdef _OPENMP
+#include <omp.h>
+#define STEP 2
+#else
+#define STEP 3
+#endif
+#if defined(__AVX2__) && defined(__FMA__)
+#define WIDTH 8
+#else
+#define WIDTH 4
+#endif
+#if defined(__GNUC__) && __GNUC__ >= 4
+typedef double real;
+#else
+typedef float real;
+#endif
+#ifdef __has_builtin
+#if __has_builtin(__builtin_expect)
+#define FROM 5
+#endif
+#endif
+#ifndef FROM
+#define FROM 6
+#endif
+static void f(int n, real *x) {
+  for (int i = 0; i < n; i++) x[i] = x[i] * STEP + WIDTH + FROM;
+  for (int i = 0; i < n; i++)
+#ifdef __FAST_MATH__
+    x[i] += 1;
+#else
+    x[i] -= __INT_MAX__ % 7;
+#endif
+}
+int main(void) {
+  real x[70] = {1, 2};
+  f(70, x);
+  printf("%g %g %d\\n", x[1], x[69], (int)sizeof(real));
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("options", ["-fopenmp", "", "-fopenmp -mavx2 -mfma", "-fopenmp -ffast-math"])
+def test_macros_of_the_compiler(options: str, tmp_path: Path) -> None:
+    """The functions are made for those that `cc -O2 -fopenmp` has; under others the original loops run."""
+    source = tmp_path / "compilers.c"
+    source.write_text(_OF_THE_COMPILER)
+    made(source, tmp_path / "out")
+    wanted = expected(source, tmp_path / "plain", *options.split())
+    assert printed(built(tmp_path / "out", *options.split())) == wanted
+    file = tmp_path / "out" / FUNCTIONS
+    file.write_text(file.read_text().replace("    function(&member", "    if (0) function(&member"))
+    differs = printed(built(tmp_path / "out", *options.split())) != wanted
+    assert differs is (options == "-fopenmp"), "whether the functions are called"
+    assert "_OPENMP" not in (tmp_path / "out" / "build.txt").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -45,10 +46,10 @@ def place(text: str = TEXT) -> Place:
     )
 
 
-def replaced(text: str, macros: dict[str, str] | None = None) -> str:
+def replaced(text: str, conditions: Sequence[str] = ()) -> str:
     found = place(text)
     call = signature(PROGRAM, "polyloom_f")
-    return with_calls(text, [replacement(found.source, found, call)], macros or {}, "polyloom_host.c")
+    return with_calls(text, [replacement(found.source, found, call)], conditions, "polyloom_host.c")
 
 
 def test_only_the_range_changes() -> None:
@@ -76,7 +77,7 @@ def test_a_range_inside_a_line() -> None:
 
 
 def test_with_another_number_for_a_macro_nothing_is_called() -> None:
-    text = replaced(TEXT, {"N": "100", "M": "3"})
+    text = replaced(TEXT, ["(N) == (100)", "(M) == (3)"])
     assert (
         "  int polyloom_done = 0;\n#if (N) == (100) && (M) == (3)\n      polyloom_done = polyloom_f(" in text
     )
@@ -104,7 +105,7 @@ def test_members_of_structures_are_brought_together() -> None:
     members = replace(found, variables={**VARIABLES, "a": Variable(("p", "x"), (1, 0))})
     updated = replace(PROGRAM, buffers=(replace(BUFFERS[0], role=Role.UPDATED), *BUFFERS[1:]))
     text = with_calls(
-        TEXT, [replacement(found.source, members, signature(updated, "polyloom_f"))], {}, "side.c"
+        TEXT, [replacement(found.source, members, signature(updated, "polyloom_f"))], (), "side.c"
     )
     assert "float *polyloom_a = polyloom_take((long long)sizeof(float) * (n));" in text
     loop = "for (long long polyloom_0 = 0; polyloom_0 < n; polyloom_0++)"

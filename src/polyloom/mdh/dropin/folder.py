@@ -84,12 +84,13 @@ class Maker:
         source: Source,
         parts: Sequence[tuple[Place, HostProgram]],
         options: Sequence[str] = (),
-        macros: Mapping[str, str] | None = None,
+        conditions: Sequence[str] = (),
     ) -> DropIn:
         """Return a C file as a drop-in.
 
-        ``options``: of the C compiler, ``-D`` and ``-I``, with which it was read. ``macros``: values for
-        which the functions are. A part that nobody marked stays as it is where no call of it can be written.
+        ``options``: of the C compiler, ``-D`` and ``-I``, with which it was read. ``conditions``: of ``#if``,
+        under which the functions do what the file does. A part that nobody marked stays as it is where no
+        call of it can be written.
 
         Errors: ``Unsupported`` with ``drop-in-...``.
         """
@@ -102,7 +103,7 @@ class Maker:
             raise Unsupported(error("drop-in-name", f"a file beside it is called `{name}`, too", helps=helps))
         if any(part.copies for part in ranges):
             made[self.side.file] += _MEMORY
-        program = with_calls(source.text, ranges, macros or {}, self.side.file)
+        program = with_calls(source.text, ranges, conditions, self.side.file)
         found = self._complete({name: program, **made}, self._command(name, options), calls)
         return replace(found, remarks=remarks)
 

@@ -189,11 +189,10 @@ def _for_all(buffer: Buffer, place: Place, statement: str) -> str:
     return " ".join([*loops, statement.format(copy=f"{_gathered(buffer)}[{position}]", element=element)])
 
 
-def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[str, str], file: str) -> str:
+def with_calls(text: str, replacements: Sequence[Replacement], conditions: Sequence[str], file: str) -> str:
     """Return the text with a block in place of each range: a call, and the range itself where it returns 0.
 
-    ``macros``: integers, as text, that the functions hold; nothing is called where they are others. Of an
-    empty one, that it is not defined.
+    ``conditions``: of ``#if``, without which nothing is called.
     ``file``: where the functions are.
     """
     pieces, position = [], 0
@@ -202,7 +201,7 @@ def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[s
         margin = line if not line.strip() else ""
         end_of_line = "\r\n" if "\r\n" in text else "\n"
         original = text[part.start : part.end]
-        lines = [f"{{ /* by Polyloom, see {file} */", *_block(part, macros, margin)]
+        lines = [f"{{ /* by Polyloom, see {file} */", *_block(part, conditions, margin)]
         lines += [f"{margin}{original}", f"{margin}  }}"]
         lines += [f"{margin}  return {part.returned[1]};"] if part.returned else []
         lines += [f"{margin}}}"]
@@ -211,7 +210,7 @@ def with_calls(text: str, replacements: Sequence[Replacement], macros: Mapping[s
     return "".join([*pieces, text[position:]])
 
 
-def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> Iterator[str]:
+def _block(part: Replacement, conditions: Sequence[str], margin: str) -> Iterator[str]:
     """Yield what stands in front of the original statements."""
     integers = [f"(long long){text}" for text in part.integers]
     call = f"{part.call.function}({', '.join([*integers, *part.pointers])})"
@@ -220,16 +219,15 @@ def _block(part: Replacement, macros: Mapping[str, str], margin: str) -> Iterato
     yield f"{margin}  extern {part.call.declaration};"
     if part.returned:
         yield f"{margin}  {' '.join(part.returned)};"
-    if not part.copies and not macros:
+    if not part.copies and not conditions:
         yield from (f"{margin}  {line}" for line in _all("if (!", asked, ") {"))
         return
-    checks = [f"({name}) == ({value})" if value else f"!defined({name})" for name, value in macros.items()]
     yield f"{margin}  int polyloom_done = 0;"
-    if checks:
-        yield from _directive(f"#if {' && '.join(checks)}")
+    if conditions:
+        yield from _directive(f"#if {' && '.join(conditions)}")
     called = _with_copies(part, call) if part.copies else _all("polyloom_done = ", asked, ";")
     yield from (f"{margin}  {line}" for line in called)
-    if checks:
+    if conditions:
         yield "#endif"
     yield f"{margin}  if (!polyloom_done) {{"
 

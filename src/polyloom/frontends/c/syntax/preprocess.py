@@ -6,11 +6,13 @@ All give text with ``#line`` directives, which the parser follows.
 from __future__ import annotations
 
 import io
+import os
 import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,9 @@ _SECONDS = 60
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+mdh\b.*$", re.MULTILINE)
 _EMPTY_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]*(//.*|/\*.*\*/[ \t]*)?$", re.MULTILINE)
 """What C lets stand and pcpp falls over."""
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_HAS = re.compile(r"^[ \t]*#[ \t]*(?:el)?if\b.*\b__has_\w+[ \t]*\(", re.MULTILINE)
+"""What only the compiler knows: whether it has a function, an attribute, a header."""
 _NO_LINES = dict.fromkeys(map(ord, "\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 """What ends a line for Python and not for C: form feeds between the functions of GNU's programs."""
 _MDH = re.compile(r"^([ \t]*)#([ \t]*)mdh\b", re.MULTILINE)
@@ -60,13 +65,18 @@ def preprocess(
 
     ``include``: folders for ``#include``, before our own headers; the folder of the source comes first.
     ``command``: another preprocessor, ``gcc -E``; it gets ``-D`` and ``-I`` and the name of a file. Without
-    one, the system's is asked for what ours cannot do: a header that it does not have.
+    one, the system's is asked for what ours cannot do: a header that it does not have. Macros of the system's
+    compiler (``__GNUC__``) are defined, for it will build the program, and it is asked what it has
+    (``__has_builtin(x)``).
     ``#mdh parallel(...)``, as md_poly prints it, is read as ``#pragma mdh parallel(...)``.
 
     Errors: ``c-preprocessor``. Source: md_poly, Listing 1.
     """
     if command is not None:
         return _external(source, defines, [*_folders(source, include), HEADERS], command)
+    asked = any(_HAS.search(text) for text in own_texts(source, include))
+    if asked and (found := preprocess_with_system(source, defines, include)) is not None:
+        return found
     try:
         return _pcpp(source, defines, [*_folders(source, include), HEADERS, INTRINSICS])
     except PolyloomError:
@@ -76,14 +86,50 @@ def preprocess(
         return found
 
 
+def own_texts(source: Source, include: Sequence[Path]) -> Iterator[str]:
+    """Yield the text of a file, and of those that it includes by ``#include "name"``, each once."""
+    ahead, seen = [(Path(source.name).parent, source.text)], set[Path]()
+    while ahead:
+        folder, text = ahead.pop()
+        yield text
+        for name in _INCLUDED.findall(text):
+            path = next((p for f in (folder, *include) if (p := (f / name).resolve()).is_file()), None)
+            if path is not None and path not in seen:
+                seen.add(path)
+                ahead.append((path.parent, path.read_text(encoding="utf-8", errors="replace")))
+
+
+def compilers_macros(*options: str) -> Mapping[str, str]:
+    """Return what the system's C compiler defines before it reads anything, such as ``__GNUC__``.
+
+    ``options``: of the compiler beside ``-O2``. Where there is none, nothing is defined.
+    """
+    compiler = _system_compiler()
+    return {} if compiler is None else _predefined(compiler, options)
+
+
+@cache
+def _predefined(compiler: str, options: tuple[str, ...]) -> Mapping[str, str]:
+    try:
+        done = _run(shlex.quote(compiler), ["-O2", *options, "-dM", "-E", "-x", "c", os.devnull])
+    except PolyloomError:
+        return {}
+    found = re.findall(r"^#define (\w+(?:\([^)]*\))?)(?: (.*))?$", done.stdout, re.MULTILINE)
+    return {name: value for name, value in found if name not in _DIALECT}
+
+
+def _system_compiler() -> str | None:
+    return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+
+
 def preprocess_with_system(source: Source, defines: Mapping[str, str], include: Sequence[Path]) -> str | None:
     """Return the text as the system's ``cc -E`` makes it, with its headers; None where it cannot."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    compiler = _system_compiler()
     if compiler is None:
         return None
     folders = [*_folders(source, include), INTRINSICS]
     try:
-        return _external(source, {**_SYSTEM, **defines}, folders, f"{shlex.quote(compiler)} -E")
+        return _external(source, {**_SYSTEM, **defines}, folders, f"{shlex.quote(compiler)} -O2 -E")
     except PolyloomError:
         return None
 
@@ -119,7 +165,7 @@ def _pcpp(source: Source, defines: Mapping[str, str], folders: Sequence[Path]) -
 
     processor: Any = Quiet(lexer())
     processor.line_directive = "#line"
-    for macro, value in {**_DIALECT, **defines}.items():
+    for macro, value in {**compilers_macros(), **_DIALECT, **defines}.items():
         processor.define(f"{macro} {value}")
     for folder in folders:
         processor.add_path(str(folder))
