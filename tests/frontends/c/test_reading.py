@@ -477,3 +477,30 @@ def test_what_no_integer_holds_is_read_as_one(number: str) -> None:
     )
     (scop,) = read_c(Source("number.c", text))
     assert scop.statements[0].value.type is ElementType.INT32
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "int any = 0; for (int i = 0; i < n && !any; i++) any = a[i] == 8;",
+        "int k = 7; for (int i = 0; i < n && i < k; i++) { b[i] = 1; k = a[i]; }",
+        "int m = n; for (int i = 0; i < m; i++) { b[i] = 1; m -= 1; }",
+        "int s = 1; for (int i = 0; i < n; i += s) { b[i] = a[i]; s = 2; }",
+        "int s = 1; for (int i = 0, j = 0; i < n && j < n; i++, j += s) { b[j] = a[i]; s = 2; }",
+        "struct { int m; } s = {n}; for (int i = 0; i < s.m; i++) { b[i] = 1; s.m = 7; }",
+        "int m = n; for (int i = 0; i < m; i++) { b[i] = 1; cut(&m); }",
+    ],
+)
+def test_what_the_body_changes_is_no_bound(loop: str) -> None:
+    """The head is asked again after each iteration: what was known before the loop holds once."""
+    text = f"static void cut(int *p) {{ *p = 5; }}\nvoid f(int n, int a[n], int b[n]) {{ {loop} }}"
+    with pytest.raises(Unsupported) as caught:
+        read_c(Source("f.c", text), "f")
+    assert caught.value.diagnostics[0].code in ("c-bound", "c-loop")
+
+
+def test_a_loop_begins_with_what_was_known_before_it() -> None:
+    text = "void f(int n, int b[n + 3]) { int k = 3; for (int i = k; i < n; i++) { b[i] = 1; k = 9; } }"
+    (scop,) = read_c(Source("f.c", text))
+    (stores,) = (s for s in scop.statements if s.target.array == "b")
+    assert stores.domain.is_equal(isl.Set(f"[n] -> {{ {stores.name}[i] : 3 <= i < n }}"))

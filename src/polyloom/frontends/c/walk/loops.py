@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -17,7 +19,7 @@ from polyloom.frontends.c.scope.names import Known, Variable
 from polyloom.frontends.c.scope.sets import constant_affine, everywhere, parameter_affine, without_set
 from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Scalar, is_unsigned, value_range
-from polyloom.frontends.c.scope.writes import contains
+from polyloom.frontends.c.scope.writes import contains, written_names
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
 from polyloom.frontends.c.walk.loop_heads import ACCEPTED, Head, changed_to, parts_of, refuse_head
 from polyloom.ir.expressions import Expression, ParameterValue
@@ -66,14 +68,17 @@ def _header(node: c_ast.For, state: State) -> Header:
     state.iterators.add(iterator)
     here = Known(parameter_affine(iterator), ParameterValue(iterator, element))
     first = _first(head, element, state)
-    outside = dict(state.known)
-    step = _step(head, node, here, state)
+    with _again(node, state):
+        step = _step(head, node, here, state)
     reached = _reached(here.affine, first, step)
     others = _others(head, node, here, first, step, state)
-    state.known.update({variable: here, **dict(others)})
-    with state.within(reached.intersect(_possible(here.affine, element))), state.plain_arithmetic():
+    with (
+        _again(node, state),
+        state.within(reached.intersect(_possible(here.affine, element))),
+        state.plain_arithmetic(),
+    ):
+        state.known.update({variable: here, **dict(others)})
         going, condition = _going(head, node, here, state)
-    state.known = outside
     loop = reached.intersect(_possible(here.affine, element))
     if condition is None:
         _check_wrapping(loop, going, here, step, state.span(node), state)
@@ -83,6 +88,17 @@ def _header(node: c_ast.For, state: State) -> Header:
     last = None if condition is not None else _last(reached, going, here, step, state)
     header = Header(variable, iterator, element, here, domain, step < 0, condition, others, last, first, step)
     return _after_its_test(header, state) if head.tested_first else header
+
+
+@contextmanager
+def _again(node: c_ast.For, state: State) -> Iterator[None]:
+    """What the body changes is not known where the head is asked again, after an iteration."""
+    outside = dict(state.known)
+    state.forget(state.scope.variables(written_names(node.stmt, state.scope)))
+    try:
+        yield
+    finally:
+        state.known = outside
 
 
 def _after_its_test(header: Header, state: State) -> Header:
@@ -132,8 +148,9 @@ def _others(
     for variable, start in head.others:
         kind = _integer(variable, node, state)
         at = parameter_affine(f"{here_name(here)}_")
-        state.known[variable] = Known(at, here.value)
-        by = _change(head, node, variable, at, state)
+        with _again(node, state):
+            state.known[variable] = Known(at, here.value)
+            by = _change(head, node, variable, at, state)
         begin = _bound(start, f"the first value of `{variable.name}`", state)
         if abs(step) != 1:
             refuse_head(
@@ -142,7 +159,6 @@ def _others(
         passed = here.affine.sub(first).scale_val(isl.Val(step))
         function = begin.add(passed.scale_val(isl.Val(by)))
         found.append((variable, Known(function, expression_of(function, state.type_of, kind))))
-        state.known.pop(variable)
     return tuple(found)
 
 
