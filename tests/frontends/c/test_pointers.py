@@ -147,3 +147,26 @@ def test_what_a_constant_structure_points_to_may_be_written(target: str, is_cons
     else:
         (scop,) = read_c(source)
         assert [a.constant for a in scop.arrays] == [False]
+
+
+@pytest.mark.parametrize(("extent", "member"), [("", "d"), ("0", "d"), ("1", "d"), ("1", "in.d"), ("2", "")])
+def test_a_structure_may_end_with_more_elements_than_it_says(extent: str, member: str) -> None:
+    """``d[]``, ``d[0]`` and ``d[1]`` reach as far as the memory that a caller has asked for."""
+    inner = f"struct row {{ int n; float d[{extent}]; }};"
+    outer = "struct outer { int k; struct row in; };" if "." in member else ""
+    head = f"void f(int n, struct {'outer' if outer else 'row'} *p)"
+    text = f"{inner} {outer} {head} {{ for (int i = 0; i < n; i++) p->{member or 'd'}[i] = 1; }}\n"
+    if member:
+        with pytest.raises(PolyloomError) as caught:
+            read_c(Source("f.c", text))
+        assert caught.value.diagnostics[0].code == "c-pointer"
+    else:
+        (scop,) = read_c(Source("f.c", text))
+        assert len(scop.arrays) == 1
+
+
+def test_an_array_of_one_element_inside_of_a_structure_has_one() -> None:
+    text = "struct s { float d[1]; int n; }; "
+    text += "void f(int n, struct s p[n]) { for (int i = 0; i < n; i++) p[i].d[0] = 1; }"
+    (scop,) = read_c(Source("f.c", text))
+    assert len(scop.arrays) == 1

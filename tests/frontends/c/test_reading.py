@@ -504,3 +504,10 @@ def test_a_loop_begins_with_what_was_known_before_it() -> None:
     (scop,) = read_c(Source("f.c", text))
     (stores,) = (s for s in scop.statements if s.target.array == "b")
     assert stores.domain.is_equal(isl.Set(f"[n] -> {{ {stores.name}[i] : 3 <= i < n }}"))
+
+
+@pytest.mark.parametrize("character", ["'ab'", "'\u00e9'", "L'a'"])
+def test_characters_that_compilers_number_as_they_like(character: str) -> None:
+    with pytest.raises(Unsupported) as caught:
+        read_c(Source("f.c", f"void f(int a[2]) {{ a[0] = {character}; }}"))
+    assert caught.value.diagnostics[0].code == "c-literal"

@@ -12,6 +12,7 @@ from polyloom.frontends.c.scope.types import (
     ATOMIC,
     BIT_FIELDS,
     ENUMERATION,
+    FLEXIBLE,
     VOLATILE,
     Array,
     CType,
@@ -99,11 +100,22 @@ def _record(node: c_ast.Struct | c_ast.Union, state: State, extents: Extents | N
         if declaration.name is None and isinstance(ctype, Record):
             members += () if ctype.union else ctype.members  # those of a union share their memory
         elif declaration.name is not None:
-            members.append((declaration.name, ctype if declaration.bitsize is None else BIT_FIELDS))
+            open_ended = declaration is node.decls[-1] and _is_open(declaration.type)
+            special = BIT_FIELDS if declaration.bitsize is not None else FLEXIBLE if open_ended else None
+            members.append((declaration.name, special or ctype))
     record = Record(name, tuple(members), isinstance(node, c_ast.Union))
     if name:
         state.scope.records[name] = record
     return record
+
+
+def _is_open(kind: c_ast.Node) -> bool:
+    """Whether a last member, ``d[]``, ``d[0]`` or ``d[1]``, has as many elements as there is memory."""
+    match kind:
+        case c_ast.ArrayDecl(dim=None) | c_ast.ArrayDecl(dim=c_ast.Constant(value="0" | "1")):
+            return True
+        case _:
+            return False
 
 
 def elements_are_const(kind: c_ast.Node | None, *, pointed: bool) -> bool:

@@ -19,7 +19,7 @@ _ESCAPES = {"n": 10, "t": 9, "r": 13, "0": 0, "\\": 92, "'": 39, '"': 34, "a": 7
 
 def integer_literal(node: c_ast.Constant, state: State) -> tuple[int, ElementType]:
     """Return an integer's value and type. Errors: ``NotAffine`` for floats and strings."""
-    if node.type == "char":
+    if node.type == "char" or "'" in node.value:
         return _character(node, state), _E.INT32
     if "int" not in node.type:
         raise NotAffine(state.span(node), f"`{node.value}` is no integer")
@@ -44,7 +44,7 @@ def _integer_type(value: int, suffix: str, *, decimal: bool) -> ElementType:
 
 def _character(node: c_ast.Constant, state: State) -> int:
     text = node.value[1:-1]
-    if len(text) == 1:
+    if len(text) == 1 and text.isascii():
         return ord(text)
     if text[:1] == "\\" and text[1:] in _ESCAPES:
         return _ESCAPES[text[1:]]
