@@ -11,6 +11,7 @@ from polyloom.frontends.c.integers.affine import affine, constant_of
 from polyloom.frontends.c.scope.names import EnumConstant, Unusable
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.types import ENUMERATION, CType, Scalar, value_range
+from polyloom.frontends.c.syntax.attributes import MARK
 from polyloom.frontends.c.syntax.faults import NotAffine
 from polyloom.ir.types import ElementType
 
@@ -23,7 +24,8 @@ def enumerate_members(node: c_ast.Node, state: State) -> None:
         members = node.values.enumerators
         found = list(_values(members, state))
         kind = _type_of([value for value in found if isinstance(value, int)])
-        known = all(isinstance(value, int) for value in found)
+        is_marked = any(member.name == MARK for member in members)
+        known = not is_marked and all(isinstance(value, int) for value in found)
         enumeration: CType = Scalar(kind, f"enum {node.name or ''}".strip()) if known else ENUMERATION
         for member, value in zip(members, found, strict=True):
             state.scope.names[member.name] = (

@@ -10,6 +10,7 @@ from polyloom.frontends.c.scope.names import EnumConstant, TypeName
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.types import (
     ATOMIC,
+    ATTRIBUTED,
     BIT_FIELDS,
     ENUMERATION,
     FLEXIBLE,
@@ -23,6 +24,7 @@ from polyloom.frontends.c.scope.types import (
     Void,
     scalar_named,
 )
+from polyloom.frontends.c.syntax.attributes import MARK
 from polyloom.frontends.c.syntax.faults import refuse
 
 Extents = Callable[[c_ast.Node, State], Extent]
@@ -43,6 +45,10 @@ def type_of_name(node: c_ast.Node, state: State, extents: Extents | None = None)
             return VOLATILE
         case c_ast.TypeDecl(quals=quals) | c_ast.PtrDecl(quals=quals) if "_Atomic" in (quals or ()):
             return ATOMIC
+        case c_ast.TypeDecl(quals=quals) if "restrict" in (quals or ()):
+            return ATTRIBUTED
+        case c_ast.ArrayDecl(dim=c_ast.ID(name=name)) if name == MARK:
+            return ATTRIBUTED
         case c_ast.TypeDecl(type=inner):
             return type_of_name(inner, state, extents)
         case c_ast.PtrDecl(type=inner, quals=quals):

@@ -70,6 +70,7 @@ class Unmodelled:
 BIT_FIELDS = Unmodelled("bit-fields")
 ATOMIC = Unmodelled("atomic")
 VOLATILE = Unmodelled("volatile")
+ATTRIBUTED = Unmodelled("of a type that an attribute changes")
 FLEXIBLE = Unmodelled("at the open end of a structure")
 ENUMERATION = Unmodelled("of an enumeration whose type is not known")
 

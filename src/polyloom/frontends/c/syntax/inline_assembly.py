@@ -41,10 +41,10 @@ def without_assembly(text: str) -> str:
 def _end(text: str, start: int) -> int | None:
     """Return where the parentheses close that open behind ``asm``; None where it is something else."""
     head = _HEAD.match(text, start)
-    return None if head is None else _closed(text, head.end())
+    return None if head is None else closed(text, head.end())
 
 
-def _closed(text: str, start: int) -> int | None:
+def closed(text: str, start: int) -> int | None:
     """Return the place behind the parenthesis that closes one which was opened before ``start``."""
     depth = 1
     for word in _WORD.finditer(text, start):
@@ -71,7 +71,7 @@ def _outputs(assembly: str) -> list[str]:
     written = parts[1] if len(parts) > 1 else ""
     found = []
     for operand in _OUTPUT.finditer(written):
-        end = _closed(written, operand.end())
+        end = closed(written, operand.end())
         if end is not None:
             found.append(" ".join(written[operand.end() : end - 1].split()))
     return found

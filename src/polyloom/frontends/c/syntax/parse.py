@@ -8,6 +8,7 @@ from typing import Any
 from pycparser import c_ast, c_lexer, c_parser
 
 from polyloom.diagnostics import PolyloomError, Span
+from polyloom.frontends.c.syntax.attributes import without_attributes
 from polyloom.frontends.c.syntax.faults import fail, line_span
 from polyloom.frontends.c.syntax.inline_assembly import without_assembly
 from polyloom.frontends.c.syntax.places import Places
@@ -17,7 +18,7 @@ _PLACE = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<mes
 
 def parse(text: str, places: Places) -> c_ast.FileAST:
     """Return the syntax tree. Errors: ``c-syntax``, ``c-unknown-type``, ``c-pragma-place``."""
-    text = without_assembly(text)
+    text = without_attributes(without_assembly(text))
     message = _fault(text, places)
     if isinstance(message, c_ast.FileAST):
         return message
@@ -33,7 +34,7 @@ def parse(text: str, places: Places) -> c_ast.FileAST:
 def parsed(text: str, places: Places) -> c_ast.FileAST | None:
     """Return the syntax tree; None where there is none."""
     try:
-        found = _fault(without_assembly(text), places)
+        found = _fault(without_attributes(without_assembly(text)), places)
     except PolyloomError:
         return None
     return found if isinstance(found, c_ast.FileAST) else None

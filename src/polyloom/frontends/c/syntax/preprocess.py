@@ -30,7 +30,6 @@ INTRINSICS = HEADERS / "intrinsics"
 
 _DIALECT = {
     "__POLYLOOM__": "1",
-    "__attribute__(x)": "",
     "__restrict__": "restrict",
     "__restrict": "restrict",
     "__inline__": "inline",

@@ -1,0 +1,67 @@
+"""``__attribute__((...))`` of GNU, which the parser does not know; most change nothing that is computed.
+
+typedef float v4 __attribute__((vector_size(16)));  ->  typedef float v4 [__polyloom];
+static __attribute__((noinline)) int f(int);        ->  static int f(int);
+
+Those that change a type are marked by what no C program has: an extent of this name behind a declarator,
+``restrict`` before one, and a first member of this name in an enumeration.
+"""
+
+from __future__ import annotations
+
+import re
+
+from polyloom.frontends.c.syntax.inline_assembly import closed
+
+MARK = "__polyloom"
+"""The extent, or the member of an enumeration, that stands for an attribute."""
+
+_ATTRIBUTE = re.compile(r"\b__attribute(?:__)?\s*\(")
+_CHANGES = re.compile(r"\b(?:__)?(vector_size|ext_vector_type|mode|cleanup)(?:__)?\b")
+_SIZES = re.compile(r"\b(?:__)?(packed|mode)(?:__)?\b")
+_ENUMERATION = re.compile(r"\benum\s*(?:\w+\s*)?\Z")
+_DECLARATOR_ENDS = re.compile(r"\s*(?:[;,=)]|__attribute)")
+
+
+def without_attributes(text: str) -> str:
+    """Return a text, line by line, without attributes, or with what stands for them."""
+    if "__attribute" not in text:
+        return text
+    found, at, marked = list[str](), 0, list[int]()
+    for word in _ATTRIBUTE.finditer(text):
+        end = closed(text, word.end())
+        if word.start() < at or end is None:
+            continue
+        attribute = text[word.start() : end]
+        brace = _enumeration(text, word.start(), end) if _SIZES.search(attribute) else None
+        marked += [] if brace is None else [brace]
+        found += [
+            text[at : word.start()],
+            _in_place_of(attribute, text[: word.start()], text[end : end + 99]),
+        ]
+        at = end
+    whole = "".join([*found, text[at:]])  # as long as the text was
+    for brace in sorted(marked, reverse=True):
+        whole = f"{whole[:brace]} {MARK} = -1, {whole[brace:]}"
+    return whole
+
+
+def _in_place_of(attribute: str, before: str, after: str) -> str:
+    """Return what stands for an attribute, with blanks behind it up to its length."""
+    mark = ""
+    if _CHANGES.search(attribute):
+        is_behind = re.search(r"[\w)\]]\s*\Z", before[-99:]) and _DECLARATOR_ENDS.match(after)
+        mark = f"[{MARK}]" if is_behind else "restrict"
+    first, *others = re.sub(r"[^\n]", " ", attribute).split("\n")
+    return "\n".join([mark + first[len(mark) :], *others])
+
+
+def _enumeration(text: str, start: int, end: int) -> int | None:
+    """Return where the members begin of an enumeration that has an attribute at this place."""
+    if re.search(r"\benum\s*\Z", text[:start][-99:]):
+        head = re.compile(r"\s*\w*\s*\{").match(text, end)
+        return None if head is None else head.end()
+    if text[:start].rstrip().endswith("}"):
+        brace = text.rfind("{", 0, start)
+        return brace + 1 if _ENUMERATION.search(text[:brace][-199:]) else None
+    return None
