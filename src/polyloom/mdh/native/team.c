@@ -1,7 +1,9 @@
 /* Threads that run a function together, awake for a while after each run. Built once, loaded once.
  *
  * The thread that calls `run_together` is number 0. Whoever waits looks at one word until it changes: for
- * AWAKE nanoseconds, then asleep; after ALONE of them it lets others have its core, one of the team maybe.
+ * AWAKE nanoseconds, then asleep; after ALONE of them it lets others have its core, one of the team maybe. Where
+ * that brought what it waited for, two of the team share a core, and it lets the other have it at once next
+ * time: until nobody else takes the core (it is back in less than SHORT), or a stranger does (for LONG).
  * A child that was forked has no threads; its first run makes them.
  *
  * Or the threads are those of an OpenMP runtime (`borrow_threads`): where others in this process use it, its
@@ -17,7 +19,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { AWAKE = 200000, ALONE = 5000, LINE = 64, LOOKS = 64, STACK = 8 << 20 };
+enum { AWAKE = 200000, ALONE = 5000, SHORT = 1000, LONG = 500000, LINE = 64, LOOKS = 64, FEW = 8, STACK = 8 << 20 };
 
 typedef void function(struct team *team, int64_t me, void *const *arrays, const int64_t *integers);
 
@@ -84,20 +86,33 @@ static int64_t nanoseconds(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static _Thread_local int64_t patience = ALONE; /* nanoseconds until this thread lets others have its core */
+
+static void let_others(const atomic_uint *word, unsigned old, int64_t now)
+{
+    sched_yield();
+    const int changed = atomic_load_explicit(word, memory_order_acquire) != old;
+    const int64_t away = nanoseconds() - now;
+    if (away < SHORT || away > LONG)
+        patience = ALONE;
+    else if (changed)
+        patience = 0;
+}
+
 static void await_change(struct crew *crew, atomic_uint *word, unsigned old)
 {
     for (int64_t looks = 0, end = 0;; looks++) {
         if (atomic_load_explicit(word, memory_order_acquire) != old)
             return;
         pause_a_moment();
-        if (looks % LOOKS == LOOKS - 1) {
+        if (looks % LOOKS == LOOKS - 1 || (!patience && looks % FEW == FEW - 1)) {
             const int64_t now = nanoseconds();
             if (end == 0)
                 end = now + AWAKE;
-            else if (now > end)
+            if (now > end)
                 break;
-            else if (now > end - AWAKE + ALONE)
-                sched_yield();
+            if (now >= end - AWAKE + patience)
+                let_others(word, old, now);
         }
     }
     pthread_mutex_lock(&crew->asleep);
