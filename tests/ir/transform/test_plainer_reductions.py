@@ -48,6 +48,17 @@ EXTREMES = {
         "double x = a[0]; int k = 0, l = 0; for (int i = 0; i < n / 10; i++) for (int j = 0; j < 10; j++)"
         " if (a[10 * i + j] > x) { x = a[10 * i + j]; k = i; l = j; } out[0] = x; at[0] = 10 * k + l;"
     ),
+    "last largest": (
+        f"double x = a[0]; int k = 7; {ALL} if (a[i] >= x) {{ x = a[i]; k = i; }} out[0] = x; at[0] = k;"
+    ),
+    "last smallest in a matrix": (
+        "double x = 0; int k = -1, l = 0; for (int i = 0; i < n / 10; i++) for (int j = 0; j < 10; j++)"
+        " if (x >= a[10 * i + j]) { x = a[10 * i + j]; k = i; l = j; } out[0] = x; at[0] = 10 * k + l;"
+    ),
+    "with what lies at the last": (
+        f"double x = a[0], y = 5; int k = 0; {ALL} if (a[i] >= x) {{ x = a[i]; k = i; y = b[i]; }}"
+        " out[0] = y; at[0] = k;"
+    ),
     "with what lies there": (
         f"double x = a[0], y = 5; int k = 0; {ALL} if (a[i] > x) {{ x = a[i]; k = i; y = b[i]; }}"
         " out[0] = y; at[0] = k;"

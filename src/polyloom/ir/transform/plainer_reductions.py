@@ -5,6 +5,7 @@
     largest of (x ? i : lowest)             ->    the same of integers of 32 bits, where i has no more
     product of (1 + a[i] / 300)             ->    product of (1 + a[i] * (1.0 / 300))
     place of the first largest a[i]         ->    the least place of the largest ones, in any order
+    place of the last largest a[i]          ->    the largest place of them, likewise
 
 Of zeros of both signs a reduction keeps any, so it does not matter which one a size is. A sum of equal terms
 by one product is rounded twice, however many terms there are. A quotient by what is known that only enters
@@ -45,6 +46,7 @@ from polyloom.ir.value_ranges import ValueRanges, fits
 from polyloom.polyhedra.loops.tree import with_leaves
 
 _NARROW, _WIDE = ElementType.INT32, ElementType.INT64
+_STRICT = {CompareOp.GE: CompareOp.GT, CompareOp.LE: CompareOp.LT}
 _BELOW, _ABOVE = (CompareOp.LT, CompareOp.LE), (CompareOp.GT, CompareOp.GE)
 
 
@@ -262,16 +264,17 @@ def _narrowed(place: Expression) -> Expression:
 def _commuting(hom: MdHom) -> MdHom:
     """Return a reduction to the place of an extreme by an operator whose operands may change places.
 
-    Of equal values the one at the first point counts, which its place tells. What the reduction starts from
-    comes before all points: its place does not count, and is put in at the end.
+    Of equal values the one at the first point counts, or at the last, which its place tells. What the
+    reduction starts from comes before all points: its place does not count, and is put in at the end.
     """
     combiners = {o.combiner for o in hom.combine if o.order is Order.POINTWISE}
     found = combiners.pop() if len(combiners) == 1 and len(hom.combine) else None
     if found is None or found.commutative or any(o.order is not Order.POINTWISE for o in hom.combine):
         return hom
-    wins, places = _first_extreme(hom, found.results), _places(hom)
-    if wins is None or places is None or None in hom.initial:
+    extreme, places = _extreme(hom, found.results), _places(hom)
+    if extreme is None or places is None or None in hom.initial:
         return hom
+    wins, is_last = extreme
     count, total = len(hom.outputs), len(hom.inputs)
     earlier: Expression | None = None
     starts, finish = list(hom.initial), list(hom.finish)
@@ -279,12 +282,11 @@ def _commuting(hom: MdHom) -> MdHom:
     for o, upwards in reversed(places):
         kind = hom.terms[o].type
         a, b = Read(o, kind), Read(count + o, kind)
-        before = Compare(CompareOp.LT if upwards else CompareOp.GT, b, a)
+        before = Compare(CompareOp.GT if upwards is is_last else CompareOp.LT, b, a)
         same = None if earlier is None else Binary(BinaryOp.AND, Compare(CompareOp.EQ, b, a), earlier)
         earlier = before if same is None else Binary(BinaryOp.OR, before, same)
-        ends = int(kind.lowest), int(kind.highest)
-        first, last = ends if upwards else ends[::-1]
-        start, starts[o], neutral[o] = starts[o], Constant(first, kind), last
+        first, worst = _beside(kind, upwards=upwards, is_last=is_last)
+        start, starts[o], neutral[o] = starts[o], Constant(first, kind), worst
         assert start is not None
         is_start = Compare(CompareOp.EQ, Read(total + o, kind), Constant(first, kind))
         whole[total + o] = Select(is_start, start, Read(total + o, kind))
@@ -292,7 +294,7 @@ def _commuting(hom: MdHom) -> MdHom:
     tie = Binary(BinaryOp.AND, Compare(CompareOp.EQ, wins.left, wins.right), earlier)
     takes = Binary(BinaryOp.OR, wins, tie)
     results = tuple(
-        replace(r, condition=takes) if isinstance(r, Select) and r.then != wins.left else r
+        replace(r, condition=wins if r.then == wins.left else takes) if isinstance(r, Select) else r
         for r in found.results
     )
     for o, end in enumerate(finish):
@@ -308,22 +310,44 @@ def _commuting(hom: MdHom) -> MdHom:
     )
 
 
-def _first_extreme(hom: MdHom, results: Sequence[Expression]) -> Compare | None:
-    """Return when the right operand wins, where an operator takes one whole operand by one of its values."""
-    count, found = len(results), set[Compare]()
+def _beside(kind: ElementType, *, upwards: bool, is_last: bool) -> tuple[int, int]:
+    """Return a place before all of points, and one that loses against both: of what stands for no point."""
+    low, high = int(kind.lowest), int(kind.highest)
+    if is_last:
+        return (low + 1, low) if upwards else (high - 1, high)
+    return (low, high) if upwards else (high, low)
+
+
+def _extreme(hom: MdHom, results: Sequence[Expression]) -> tuple[Compare, bool] | None:
+    """Return when the right operand is better, and whether it also wins where it is as good.
+
+    None where an operator does not take one whole operand by one of its values.
+    """
+    count, found = len(results), set[Expression]()
     for o, (result, term) in enumerate(zip(results, hom.terms, strict=True)):
         match result:
-            case Select(
-                condition=Compare(op=CompareOp.GT | CompareOp.LT) as wins, then=then, otherwise=other
-            ) if (then, other) == (Read(count + o, term.type), Read(o, term.type)):
-                found.add(wins)
+            case Select(condition=condition, then=then, otherwise=other) if (then, other) == (
+                Read(count + o, term.type),
+                Read(o, term.type),
+            ):
+                found.add(condition)
             case _:
                 return None
     if len(found) != 1:
         return None
-    (wins,) = found
+    match found.pop():
+        case Compare(op=CompareOp.GT | CompareOp.LT) as wins:
+            is_last = False
+        case Binary(
+            op=BinaryOp.AND,
+            left=Compare(op=CompareOp.GE | CompareOp.LE as op) as best,
+            right=Compare(op=CompareOp.NE, right=Constant()),
+        ):
+            wins, is_last = replace(best, op=_STRICT[op]), True
+        case _:
+            return None
     values = [o for o, t in enumerate(hom.terms) if wins == replace(wins, left=Read(count + o, t.type))]
-    return wins if any(wins.right == Read(o, hom.terms[o].type) for o in values) else None
+    return (wins, is_last) if any(wins.right == Read(o, hom.terms[o].type) for o in values) else None
 
 
 def _places(hom: MdHom) -> list[tuple[int, bool]] | None:
@@ -336,7 +360,7 @@ def _places(hom: MdHom) -> list[tuple[int, bool]] | None:
             return None
         kind = hom.terms[place[0]].type
         low, high = ranges.of(hom.terms[place[0]])
-        if not int(kind.lowest) < low <= high < int(kind.highest):
+        if not int(kind.lowest) + 1 < low <= high < int(kind.highest) - 1:
             return None
         found.append(place)
     return found

@@ -7,9 +7,20 @@ from dataclasses import replace
 
 import islpy as isl
 
-from polyloom.ir.expressions import BinaryOp, Compare, CompareOp, Expression, Read, Select
+from polyloom.ir.expressions import (
+    Binary,
+    BinaryOp,
+    Compare,
+    CompareOp,
+    Constant,
+    Expression,
+    Iterator,
+    Read,
+    Select,
+)
 from polyloom.ir.host import CombineOperator, Combiner, Index, MdHom, Order, View
 from polyloom.ir.rebuild import Leaf, read_positions, with_leaves
+from polyloom.ir.value_ranges import SIGNED
 from polyloom.polyhedra.elimination import eliminate
 from polyloom.scop.dependence.combiners import NUMBERS, combiner, met, neutral
 from polyloom.scop.dependence.nesting import direction
@@ -27,10 +38,21 @@ from polyloom.scop.lowering.md_homs import (
 )
 from polyloom.scop.lowering.views import Frame
 from polyloom.scop.model import Scop, ScopStatement
-from polyloom.scop.schedule.statement_groups import OrderedUpdate, Recurrence, RunningUpdate, Selection
+from polyloom.scop.schedule.statement_groups import (
+    STRICT,
+    OrderedUpdate,
+    Recurrence,
+    RunningUpdate,
+    Selection,
+)
 
 _DIM = isl.dim_type
-_OP = {CompareOp.GT: BinaryOp.MAXIMUM, CompareOp.LT: BinaryOp.MINIMUM}
+_OP = {
+    CompareOp.GT: BinaryOp.MAXIMUM,
+    CompareOp.GE: BinaryOp.MAXIMUM,
+    CompareOp.LT: BinaryOp.MINIMUM,
+    CompareOp.LE: BinaryOp.MINIMUM,
+}
 
 
 def selection_hom(
@@ -42,12 +64,12 @@ def selection_hom(
 ) -> MdHom:
     """Return ``if (x[i] > best) { best = x[i]; place = i; }`` as one md_hom with two results.
 
-    The operator takes the right operand where its ``best`` is better, so ties go to the first point.
-    ``neighbours``: for each result, its elements that maps beside the selection write (see ``md_homs.hom``).
+    The operator takes the right operand where its ``best`` is better, so ties go to the first point; with
+    ``>=`` where it is as good, unless its place tells that it stands for no point. ``neighbours``: for each
+    result, its elements that maps beside the selection write (see ``md_homs.hom``).
     """
     best = found.moves[found.best]
-    operator = _selecting(found)
-    update = Update(_OP[found.op], operator, best.value, frozenset())
+    update = Update(_OP[found.op], _selecting(found, None), best.value, frozenset())
     shape = shape_of(best, eliminate(domain), update, context, _common(found, neighbours))
     if not shape.reduced:
         raise NoHom("there is one point for each result: nothing is combined")
@@ -55,6 +77,7 @@ def selection_hom(
         _check_order(scop, best, shape.frame, k)
     inputs = Inputs(shape.frame)
     results = [_result(move, shape, inputs) for move in found.moves]
+    operator = _selecting(found, None if found.op in STRICT else _place([term for _, term, _ in results]))
     combine = tuple(
         CombineOperator(Order.POINTWISE, operator)
         if k in shape.reduced
@@ -125,16 +148,46 @@ def with_met(node: MdHom, buffer: str) -> MdHom:
     )
 
 
-def _selecting(found: Selection) -> Combiner:
+def _selecting(found: Selection, place: int | None) -> Combiner:
+    """Return the operator; ``place``: the result that tells a point from what stands for none."""
     count = len(found.moves)
     types = [move.value.type for move in found.moves]
-    chosen = Compare(
+    chosen: Expression = Compare(
         found.op, Read(count + found.best, types[found.best]), Read(found.best, types[found.best])
     )
-    results = tuple(Select(chosen, Read(count + k, t), Read(k, t)) for k, t in enumerate(types))
     neutrals = [neutral(_OP[found.op], t) if k == found.best else 0 for k, t in enumerate(types)]
-    name = "argmax" if found.op is CompareOp.GT else "argmin"
+    if place is not None:
+        none = Constant(int(types[place].lowest), types[place])
+        chosen = Binary(BinaryOp.AND, chosen, Compare(CompareOp.NE, Read(count + place, none.type), none))
+        neutrals[place] = none.value
+    results = tuple(Select(chosen, Read(count + k, t), Read(k, t)) for k, t in enumerate(types))
+    name = "argmax" if _OP[found.op] is BinaryOp.MAXIMUM else "argmin"
     return Combiner(name=name, results=results, neutral=tuple(neutrals), commutative=False)
+
+
+def _place(terms: Sequence[Expression]) -> int:
+    """Return a result whose terms are never the least integer of their type; raises ``NoHom``."""
+    found = next((k for k, term in enumerate(terms) if _is_place(term)), None)
+    if found is None:
+        raise NoHom("nothing tells the last one of equal values from none")
+    return found
+
+
+def _is_place(term: Expression) -> bool:
+    """Whether a term is an iterator, which begins at 0, less a small number at most."""
+    match term:
+        case Iterator(type=kind):
+            return kind in SIGNED
+        case Binary(op=BinaryOp.ADD, left=Iterator(type=kind), right=Constant(value=value)):
+            return kind in SIGNED and value > -_SMALL
+        case Binary(op=BinaryOp.SUBTRACT, left=Iterator(type=kind), right=Constant(value=value)):
+            return kind in SIGNED and value < _SMALL
+        case _:
+            return False
+
+
+_SMALL = 100
+"""Less than any type of signed integers has below 0."""
 
 
 def running_homs(

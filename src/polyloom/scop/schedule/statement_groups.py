@@ -42,6 +42,8 @@ from polyloom.scop.rewrite import moved_reads
 from polyloom.scop.schedule.hyperplanes import Edge
 
 _DIM = isl.dim_type
+STRICT = (CompareOp.LT, CompareOp.GT)
+"""Comparisons under which the first of equal values stays; under others the last one does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +127,7 @@ def _with_best(
     where, compare = _parts(decision, condition, {move.target.array for move in moves})
     for k, move in enumerate(moves):
         op = None if compare is None else _comparison(decision, compare, move)
-        if op is None:
+        if op is None or (where is not None and op not in STRICT):
             continue
         if where is not None:
             best = neutral(op, move.value.type)
@@ -163,7 +165,7 @@ def _reads_any(move: ScopStatement, arrays: set[str]) -> bool:
 
 
 def _comparison(decision: ScopStatement, compare: Compare, move: ScopStatement) -> CompareOp | None:
-    """Return the strict comparison under which the move's value takes the place of its target."""
+    """Return the comparison under which the move's value takes the place of its target."""
     left, right = compare.left, compare.right
     if _is_target(decision, right, move) and _is_value(decision, left, move):
         op = compare.op
@@ -171,7 +173,7 @@ def _comparison(decision: ScopStatement, compare: Compare, move: ScopStatement) 
         op = compare.op.turned
     else:
         return None
-    return op if op in (CompareOp.LT, CompareOp.GT) else None
+    return op if op in (*STRICT, CompareOp.LE, CompareOp.GE) else None
 
 
 def _is_target(decision: ScopStatement, value: Expression, move: ScopStatement) -> bool:
