@@ -67,3 +67,24 @@ def test_a_triangle_is_judged_as_one() -> None:
     box = seeded_space(replace(hom, guard=None), target.program(), device)
     schedule = triangle.default()
     assert triangle.predicted(schedule) < 0.7 * box.predicted(schedule)
+
+
+SMALL = """
+void kernel(int n, int m, double a[5 * n], double b[n], double c[m], double s[1]) {
+  for (int i = 0; i < n; i++) b[i] = a[5 * i] * 2;
+  for (int k = 1; k < n; k++) {
+    for (int i = 0; i < k; i++) s[0] += b[i] * b[k - i - 1];
+    b[k] = s[0];
+  }
+  for (int i = 0; i < m; i++) c[i] = c[i] * 2;
+}"""
+
+
+def test_what_one_thread_does_is_in_no_groups() -> None:
+    """Groups of a md_hom that is too small for two threads were loops that one of them went through."""
+    program = specialise(transformed(SMALL), {"n": 6000, "m": 10**6})
+    device, emitter = choose("native", threads=2), TunedEmitter()
+    targets = tune_targets(program)
+    groups = [emitter.schedule(t.node, program, device) for t in targets if has_tiles(t.node)]
+    shared = [any(schedule.group) for schedule in groups if schedule is not None]
+    assert shared == [False, False, True]

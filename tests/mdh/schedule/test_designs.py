@@ -222,6 +222,17 @@ def test_vectors_along_a_sum_have_totals_of_their_own() -> None:
         assert sizes.accumulators == prod(schedule.private) <= 14
 
 
+def test_sums_of_elements_that_lie_apart_have_totals_of_their_own() -> None:
+    """Drawn schedules of four totals were taken: each sum waited for the one before."""
+    program = dot(6400)
+    hom = hom_of(program)
+    apart = replace(hom, inputs=tuple(View(view.buffer, (Index.of((9,)),)) for view in hom.inputs))
+    buffers = tuple(replace(b, shape=(Number(9 * 6400),)) if b.shape else b for b in program.buffers)
+    program = replace(program, body=(apart,), buffers=buffers)
+    assert {s.vector for s in space(program).designs()} == {None}
+    assert default_schedule(apart, buffers_of(program), native()).private[0] >= 8
+
+
 def test_an_open_size_is_no_larger_than_a_number_that_bounds_it() -> None:
     number = Operation("min", (Number(32), Name("n")))
     assert likely(number) == 32

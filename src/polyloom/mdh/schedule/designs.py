@@ -110,6 +110,17 @@ class _Designs:
                     yield from self._forms(v, t, width, tile, inputs)
         for v, width, inputs in found:
             yield from self._from_other_pages(v, width, inputs)
+        if not found:
+            yield from self._sums_without_vectors()
+
+    def _sums_without_vectors(self) -> Iterator[Schedule]:
+        """Yield sums of elements that lie apart, in so many totals that none waits for the one before."""
+        for d in self._summed():
+            for n in dict.fromkeys((self.registers // 2, LONGEST_UNROLL)):
+                if n <= self.extent(d):
+                    yield replace(
+                        self.plain, private=tuple(n if e == d else 1 for e in range(len(self.plain.private)))
+                    )
 
     def _from_other_pages(self, v: int, width: int, inputs: tuple[Caching, ...]) -> Iterator[Schedule]:
         """Yield schedules of sums whose innermost loop turns from page to page.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 from polyloom.diagnostics import PolyloomError
@@ -13,9 +14,10 @@ from polyloom.mdh.lowering.canonical_names import emit_canonical
 from polyloom.mdh.lowering.kernels.nodes import nest_kernels
 from polyloom.mdh.lowering.launch import Launch
 from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.lowering.tuning_targets import flattened, tune_targets
-from polyloom.mdh.schedule.addresses import names_used
+from polyloom.mdh.schedule.addresses import known, names_used
 from polyloom.mdh.schedule.choice import legal_schedule, one_kernel_schedule
 from polyloom.mdh.schedule.schedules import Schedule, schedule_from_text
 from polyloom.mdh.schedule.signature import Key, key_of, options_of
@@ -43,6 +45,13 @@ def _constants(node: MdHom, program: HostProgram) -> tuple[int, ...]:
     """Return which inputs of an md_hom are constants, of which copies are packed when a program is loaded."""
     buffers = program.by_name
     return tuple(k for k, view in enumerate(node.inputs) if buffers[view.buffer].constant)
+
+
+def _is_small(node: MdHom, launched: MdHom) -> bool:
+    """Whether threads do not share an md_hom: ``shared_if_large`` counts points, ``for_a_team`` values."""
+    extents = [known(extent) for extent in launched.extents]
+    results = 1 if launched is node else len(node.outputs)
+    return None not in extents and prod(n for n in extents if n is not None) * results < LEAST_SHARED
 
 
 class TunedEmitter:
@@ -83,10 +92,24 @@ class TunedEmitter:
         return emit_canonical(node, program, emit) if self._shares_kernels else emit(node, program)
 
     def schedule(self, node: MdHom, program: HostProgram, device: DeviceModel) -> Schedule | None:
-        """Return the schedule of an md_hom as it stands; None where it has none. Errors: ``database-...``."""
+        """Return the schedule of an md_hom as it stands; None where it has none. Errors: ``database-...``.
+
+        One that threads do not share, for it is small, gets the schedule of one thread: it runs in no groups.
+        """
         if not has_tiles(node):
             return None
-        return self._legal(node, self._launched(node, program), program, device)
+        launched = self._launched(node, program)
+        if device.compute_units == 1 or not _is_small(node, launched):
+            return self._legal(node, launched, program, device)
+        alone = replace(device, compute_units=1)
+        found = self._legal(node, launched, program, alone)
+        choice = self.choices[node.name]
+        if choice.origin is not Origin.MODEL:
+            return found
+        whole = replace(found, group=(0,) * len(node.extents))
+        found = legal_schedule(whole, node, program.by_name, alone.rounding(strict=program.strict))
+        self.choices[node.name] = replace(choice, schedule=found)
+        return found
 
     def _legal(self, node: MdHom, launched: MdHom, program: HostProgram, device: DeviceModel) -> Schedule:
         choice = self._choice(node, launched, program, device)
