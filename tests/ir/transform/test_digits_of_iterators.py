@@ -9,7 +9,7 @@ import polyloom
 from c_host_programs import host_programs_of
 from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, Index, MdHom
-from polyloom.ir.transform.digits_of_iterators import with_digits_of_iterators
+from polyloom.ir.transform.records.digits_of_iterators import with_digits_of_iterators
 from polyloom.ir.transform.specialise import specialise
 
 TEXT = """

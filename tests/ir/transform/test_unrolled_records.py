@@ -10,8 +10,8 @@ import pytest
 from c_host_programs import host_programs_of
 from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom
+from polyloom.ir.transform.records.unrolled_records import unrolled_records
 from polyloom.ir.transform.specialise import specialise
-from polyloom.ir.transform.unrolled_records import unrolled_records
 from polyloom.ir.verification.programs import verify
 from polyloom.polyhedra.loops.tree import leaves_in
 from samples import one_in

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.host import Buffer, HostNode, HostProgram, MdHom, Role, uses
-from polyloom.ir.transform.digits_of_iterators import with_digits_of_iterators
 from polyloom.ir.transform.joining.maps import joined_maps
 from polyloom.ir.transform.narrow_integers import narrow_integers
 from polyloom.ir.transform.plainer_reductions import plainer_reductions
+from polyloom.ir.transform.records.digits_of_iterators import with_digits_of_iterators
+from polyloom.ir.transform.records.unrolled_records import unrolled_records
 from polyloom.ir.transform.specialise import specialise
-from polyloom.ir.transform.unrolled_records import unrolled_records
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.asked import proved

@@ -30,8 +30,8 @@ from polyloom.ir.transform.fuse_maps import (
 )
 from polyloom.ir.transform.joining.elements import are_apart
 from polyloom.ir.transform.joining.reductions import joined_reduction
+from polyloom.ir.transform.records.unrolled_records import LINES
 from polyloom.ir.transform.reroll_maps import rerolled
-from polyloom.ir.transform.unrolled_records import LINES
 from polyloom.polyhedra.loops.tree import (
     Branch,
     IntExpression,

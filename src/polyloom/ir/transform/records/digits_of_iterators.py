@@ -18,7 +18,7 @@ from dataclasses import replace
 from polyloom.ir.expressions import Binary, BinaryOp, Constant, Expression, Iterator
 from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Order, View
 from polyloom.ir.rebuild import rebuilt
-from polyloom.ir.transform.unrolled_records import LINES, MANY
+from polyloom.ir.transform.records.unrolled_records import LINES, MANY
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import Number, names_in, with_leaves
 
