@@ -55,3 +55,20 @@ def test_a_text_keeps_its_places() -> None:
     found = without_attributes(text)
     assert [len(line) for line in found.split("\n")] == [len(line) for line in text.split("\n")]
     assert f"int c [{MARK}] " in found and found.endswith("= 2; x __attribute\n")
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "__attribute__((weak)) double g(double x) { return x + 1; }",
+        "double g(double x) __attribute__((__weak__));\ndouble g(double x) { return x + 1; }",
+        "#pragma weak g\ndouble g(double x) { return x + 1; }",
+    ],
+)
+def test_a_function_in_whose_place_another_may_be_linked_is_none_that_is_known(declared: str) -> None:
+    text = f"{declared}\nvoid f(int n, double a[n]) {{ for (int i = 0; i < n; i++) a[i] = g(a[i]); }}\n"
+    with pytest.raises(Unsupported) as caught:
+        read_c(Source("f.c", text), "f")
+    assert caught.value.diagnostics[0].code == "c-call"
+    known = text.replace("weak", "unused")
+    assert len(read_c(Source("f.c", known), "f")) == 1

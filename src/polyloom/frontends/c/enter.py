@@ -22,6 +22,7 @@ from polyloom.frontends.c.scope.sets import constant_affine, everywhere
 from polyloom.frontends.c.scope.state import Hooks, Mode, State
 from polyloom.frontends.c.scope.types import Array, Pointer, Scalar, value_range
 from polyloom.frontends.c.scope.writes import names_in, repeated_names, written_names
+from polyloom.frontends.c.syntax.attributes import REPLACEABLE
 from polyloom.frontends.c.syntax.faults import NotAffine
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.regions import Region, runs_once_after
@@ -87,7 +88,8 @@ def _declare(node: c_ast.Node, state: State, origin: Origin) -> None:
             state.scope.names[name] = TypeName(type_of_name(node, state, extent_of))
         case c_ast.FuncDef(decl=decl):
             inline = "inline" in (decl.funcspec or [])
-            state.scope.names[decl.name] = Defined(decl.name, decl.type, node, inline)
+            body = None if REPLACEABLE in (decl.funcspec or []) else node
+            state.scope.names[decl.name] = Defined(decl.name, decl.type, body, inline)
         case c_ast.Decl(type=c_ast.FuncDecl()):
             known = state.scope.find(node.name)
             if not isinstance(known, Defined) or known.body is None:

@@ -16,9 +16,16 @@ from polyloom.frontends.c.syntax.inline_assembly import closed
 MARK = "__polyloom"
 """The extent, or the member of an enumeration, that stands for an attribute."""
 
+REPLACEABLE = "__attribute__((weak))"
+"""A specifier of functions in whose place others may be linked."""
+
 _ATTRIBUTE = re.compile(r"\b__attribute(?:__)?\s*\(")
 _CHANGES = re.compile(r"\b(?:__)?(vector_size|ext_vector_type|mode|cleanup)(?:__)?\b")
 _SIZES = re.compile(r"\b(?:__)?(packed|mode)(?:__)?\b")
+_WEAK = re.compile(r"\b(?:__)?(?:weak|weakref|alias|ifunc)(?:__)?\b")
+_WEAK_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+weak[ \t]+(\w+)", re.MULTILINE)
+_FUNCTION = re.compile(r"[^;{}()]*?(\w+)\s*\(")
+_PROTOTYPE = re.compile(r"(\w+)\s*\([^;{}]*\)\s*\Z")
 _ENUMERATION = re.compile(r"\benum\s*(?:\w+\s*)?\Z")
 _DECLARATOR_ENDS = re.compile(r"\s*(?:[;,=)]|__attribute)")
 
@@ -44,6 +51,17 @@ def without_attributes(text: str) -> str:
     for brace in sorted(marked, reverse=True):
         whole = f"{whole[:brace]} {MARK} = -1, {whole[brace:]}"
     return whole
+
+
+def replaceable_functions(text: str) -> frozenset[str]:
+    """Return the functions in whose place others may be linked, whatever their bodies in this text say."""
+    found = set(_WEAK_PRAGMA.findall(text))
+    for word in _ATTRIBUTE.finditer(text):
+        end = closed(text, word.end())
+        if end is not None and _WEAK.search(text, word.start(), end):
+            behind, before = _FUNCTION.match(text, end), _PROTOTYPE.search(text[: word.start()])
+            found |= {match.group(1) for match in (before or behind,) if match is not None}
+    return frozenset(found)
 
 
 def _in_place_of(attribute: str, before: str, after: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from pycparser import c_ast, c_lexer, c_parser
 
 from polyloom.diagnostics import PolyloomError, Span
-from polyloom.frontends.c.syntax.attributes import without_attributes
+from polyloom.frontends.c.syntax.attributes import REPLACEABLE, replaceable_functions, without_attributes
 from polyloom.frontends.c.syntax.faults import fail, line_span
 from polyloom.frontends.c.syntax.inline_assembly import without_assembly
 from polyloom.frontends.c.syntax.places import Places
@@ -18,10 +18,11 @@ _PLACE = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<mes
 
 def parse(text: str, places: Places) -> c_ast.FileAST:
     """Return the syntax tree. Errors: ``c-syntax``, ``c-unknown-type``, ``c-pragma-place``."""
+    weak = replaceable_functions(text)
     text = without_attributes(without_assembly(text))
     message = _fault(text, places)
     if isinstance(message, c_ast.FileAST):
-        return message
+        return _without_bodies(message, weak)
     _explain_pragma(text, message, places)
     _explain_type(text, message, places)
     found = _PLACE.match(message)
@@ -37,7 +38,15 @@ def parsed(text: str, places: Places) -> c_ast.FileAST | None:
         found = _fault(without_attributes(without_assembly(text)), places)
     except PolyloomError:
         return None
-    return found if isinstance(found, c_ast.FileAST) else None
+    return _without_bodies(found, replaceable_functions(text)) if isinstance(found, c_ast.FileAST) else None
+
+
+def _without_bodies(tree: c_ast.FileAST, names: frozenset[str]) -> c_ast.FileAST:
+    """Mark definitions that say nothing of what a call of the function does."""
+    for node in tree.ext:
+        if isinstance(node, c_ast.FuncDef) and node.decl.name in names:
+            node.decl.funcspec = [*(node.decl.funcspec or []), REPLACEABLE]
+    return tree
 
 
 def _fault(text: str, places: Places) -> c_ast.FileAST | str:
