@@ -511,3 +511,37 @@ def test_characters_that_compilers_number_as_they_like(character: str) -> None:
     with pytest.raises(Unsupported) as caught:
         read_c(Source("f.c", f"void f(int a[2]) {{ a[0] = {character}; }}"))
     assert caught.value.diagnostics[0].code == "c-literal"
+
+
+CONDITIONS = (
+    "-1 > 0u",
+    "-5 / 2 == -2 && -5 % 3 == -2",
+    "'\\377' < 0",
+    "(2 || 1/0) && -1 >> 1 == -1 && UNDEFINED == 0 && (3 > 2 > 1) == 0",
+    "18446744073709551615u == -1",
+    "(2u - 3) > 0 && 0x10 == 020 && (1 << 3 | 1) == 9",
+)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_conditions_of_the_preprocessor_hold_as_the_compiler_has_them(condition: str) -> None:
+    text = f"#if {condition}\n#define K 1\n#else\n#define K 2\n#endif\nvoid f(int a[1]) {{ a[0] = K; }}\n"
+    (scop,) = read_c(Source("f.c", text))
+    assert scop.statements[0].value == Constant(1, ElementType.INT32)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_macros_that_are_pushed_come_back() -> None:
+    text = '#define K 1\n#pragma push_macro("K")\n#undef K\n#define K 2\n#pragma pop_macro("K")\n'
+    (scop,) = read_c(Source("f.c", f"{text}void f(int a[1]) {{ a[0] = K; }}\n"))
+    assert scop.statements[0].value == Constant(1, ElementType.INT32)
+
+
+def test_pragmas_may_be_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        'void f(int n, int a[n]) { _Pragma("scop") for (int i = 0; i < n; i++) a[i] = 1; _Pragma("endscop") }'
+    )
+    assert read_c(Source("f.c", text))[0].marked
+    monkeypatch.setenv("PATH", "")
+    assert read_c(Source("f.c", text))[0].marked

@@ -11,6 +11,7 @@ from polyloom.diagnostics import PolyloomError, Span
 from polyloom.frontends.c.syntax.attributes import REPLACEABLE, replaceable_functions, without_attributes
 from polyloom.frontends.c.syntax.faults import fail, line_span
 from polyloom.frontends.c.syntax.inline_assembly import without_assembly
+from polyloom.frontends.c.syntax.nodes import nodes_in
 from polyloom.frontends.c.syntax.places import Places
 
 _PLACE = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)$", re.DOTALL)
@@ -54,11 +55,20 @@ def _fault(text: str, places: Places) -> c_ast.FileAST | str:
     parser = c_parser.CParser(lexer=_Lexer)
     try:
         tree = parser.parse(f'{_BUILTIN}#line 1 "{places.name}"\n{text}', places.name)
-        return c_ast.FileAST(tree.ext[_BUILTIN.count(";") :])
+        own = c_ast.FileAST(tree.ext[_BUILTIN.count(";") :])
+        return _with_pragmas(own) if "_Pragma" in text else own
     except c_parser.ParseError as fault:
         return _placed(str(fault), parser.clex)
     except RecursionError:
         fail("c-syntax", "the text is nested too deeply", None, helps=["take expressions apart"])
+
+
+def _with_pragmas(tree: c_ast.FileAST) -> c_ast.FileAST:
+    """Make of ``_Pragma("words")`` what ``#pragma words`` is: its string is no node."""
+    for node in nodes_in(tree):
+        if isinstance(node, c_ast.Pragma) and isinstance(node.string, c_ast.Constant):
+            node.string = re.sub(r"\\(.)", r"\1", node.string.value.strip('"'))
+    return tree
 
 
 class _Lexer(c_lexer.CLexer):  # type: ignore[misc]

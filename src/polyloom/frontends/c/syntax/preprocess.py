@@ -52,6 +52,11 @@ _EMPTY_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]*(//.*|/\*.*\*/[ \t]*)?$",
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _HAS = re.compile(r"^[ \t]*#[ \t]*(?:el)?if\b.*\b__has_\w+[ \t]*\(", re.MULTILINE)
 """What only the compiler knows: whether it has a function, an attribute, a header."""
+_TRICKY = re.compile(
+    r"^[ \t]*#[ \t]*(?:if[ \t(]|elif\b|line\b|define[ \t]+\w+\(|pragma[ \t]+push_macro)|\\[ \t]*$|_Pragma|##",
+    re.MULTILINE,
+)
+"""Where preprocessors may differ: conditions, macros with arguments, lines that go on."""
 _NO_LINES = dict.fromkeys(map(ord, "\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 """What ends a line for Python and not for C: form feeds between the functions of GNU's programs."""
 _MDH = re.compile(r"^([ \t]*)#([ \t]*)mdh\b", re.MULTILINE)
@@ -73,16 +78,35 @@ def preprocess(
     """
     if command is not None:
         return _external(source, defines, [*_folders(source, include), HEADERS], command)
-    asked = any(_HAS.search(text) for text in own_texts(source, include))
+    texts = list(own_texts(source, include))
+    asked = any(_HAS.search(text) for text in texts)
     if asked and (found := preprocess_with_system(source, defines, include)) is not None:
         return found
     try:
-        return _pcpp(source, defines, [*_folders(source, include), HEADERS, INTRINSICS])
+        found = _pcpp(source, defines, [*_folders(source, include), HEADERS, INTRINSICS])
     except PolyloomError:
-        found = preprocess_with_system(source, defines, include)
-        if found is None:
+        other = preprocess_with_system(source, defines, include)
+        if other is None:
             raise
-        return found
+        return other
+    return _verified(found, source, defines, include) if any(map(_TRICKY.search, texts)) else found
+
+
+def _verified(text: str, source: Source, defines: Mapping[str, str], include: Sequence[Path]) -> str:
+    """Return what the system's preprocessor makes of the source and our headers, if that has other words."""
+    compiler = _system_compiler()
+    if compiler is None:
+        return text
+    folders = [*_folders(source, include), HEADERS, INTRINSICS]
+    try:
+        other = _external(source, defines, folders, f"{shlex.quote(compiler)} -O2 -E -nostdinc")
+    except PolyloomError:
+        return text
+    return text if _words(text) == _words(other) else other
+
+
+def _words(text: str) -> str:
+    return "".join("".join(line.split()) for line in text.split("\n") if not line.lstrip().startswith("#"))
 
 
 def own_texts(source: Source, include: Sequence[Path]) -> Iterator[str]:
