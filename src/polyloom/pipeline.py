@@ -176,7 +176,7 @@ def _compiled_cycles(analysis: LayerAnalysis, limit: float) -> Price:
     machine = analysis.options.machine
     watch = Watch(analysis, machine, limit)
     try:
-        return Price(estimated_cycles(compile_program(analysis, machine, files=False, seen=watch.see)))
+        return Price(estimated_cycles(compile_program(analysis, machine, files=False, onlooker=watch)))
     except TooSlow as found:
         return Price(found.cycles, at_least=True)
     except TooHardError as fault:

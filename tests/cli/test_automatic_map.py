@@ -29,7 +29,7 @@ def test_explain_shows_what_was_compared(capsys: Captured) -> None:
     out = success(capsys, ["explain", *CONV, "--size", "1x2"])
     assert "size: { PE[1, 2] }" in out
     assert "`x` streams; `W` is resident" in out
-    assert "legal mappings were compared" in out
+    assert " mappings were compared" in out
 
 
 def test_several_tensors_stream_or_are_resident(capsys: Captured, tmp_path: Path) -> None:

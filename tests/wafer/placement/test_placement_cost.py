@@ -17,6 +17,7 @@ from polyloom.polyhedra.loops.generate import Name, Number, Operation
 from polyloom.wafer.placement.cost.code import evenly, stride_limit
 from polyloom.wafer.placement.cost.integer_values import trips, value_of
 from polyloom.wafer.placement.cost.model import TooSlow, Watch, estimate, estimated_cycles
+from polyloom.wafer.placement.cost.passing import line_of
 from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram, compile_program
 from polyloom.wafer.simd.decision import SimdMode
 
@@ -86,19 +87,38 @@ def test_what_moves_wait_for_is_part_of_what_a_layer_takes_at_least(share: float
     _check_watch(compile_wafer(program, layer.mapping(program)).program, share)
 
 
+@pytest.mark.parametrize("element", ["float16", "float32"])
 @pytest.mark.parametrize("share", [1.0, 0.9])
-def test_what_pes_take_before_they_pass_it_on_is_part_of_what_a_layer_takes_at_least(share: float) -> None:
-    program = read_program(BROADCAST)
+def test_what_pes_take_before_they_pass_it_on_is_part_of_what_a_layer_takes_at_least(
+    share: float, element: str
+) -> None:
+    program = read_program(BROADCAST.replace("float16", element))
     text = "size: { PE[8, 1] }\ncompute_map: { first[i] -> PE[i//8, 0]; second[k, i] -> PE[k, 0] }\n"
     text += "oport_map: { y[k = 0:7] -> [PE[k, 1] -> index[0]] }\n"
     _check_watch(compile_wafer(program, read_mapping(text, program)).program, share)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.9])
+@pytest.mark.parametrize("element", ["float16", "float32"])
+def test_what_pes_wait_for_that_send_in_turn_is_part_of_what_a_layer_takes_at_least(
+    share: float, element: str
+) -> None:
+    program = read_program(
+        f"lair relu(): {element} x[32][8] -> {element} y[32][8]\n"
+        "{ all (i, j) in (32, 8) y[i][j] = max(x[i][j], 0) }"
+    )
+    text = "size: { PE[1, 8] }\ncompute_map: { relu[i, j] -> PE[0, i//4] }\n"
+    text += "oport_map: { y[i, j] -> [PE[0, 8] -> index[i, j]] }\n"
+    found = compile_wafer(program, read_mapping(text, program)).program
+    assert [c.turns for r in found.analysis.graph.results for c in r.chains] == [0]
+    _check_watch(found, share)
 
 
 def _check_watch(found: WaferProgram, share: float) -> None:
     """Look at a layer's roles with a share of its estimated cycles as the limit: it is too slow below 1."""
     watch = Watch(found.analysis, found.machine, share * estimated_cycles(found))
     with nullcontext() if share == 1 else pytest.raises(TooSlow) as slow:
-        compile_program(found.analysis, found.machine, files=False, seen=watch.see)
+        compile_program(found.analysis, found.machine, files=False, onlooker=watch)
     if slow is not None:
         assert watch.limit < slow.value.cycles <= watch.limit / share
 
@@ -149,14 +169,35 @@ def test_pes_that_need_too_many_queues_are_seen_before_others_have_a_program() -
     most = max(len(role.code.inputs) for role in found.roles)
     assert len(found.roles) > 1
     machine = replace(found.machine, input_queues=found.machine.input_queues[: most - 1])
-    seen: list[RoleProgram] = []
     watch = Watch(found.analysis, machine, inf)
-
-    def see(role: RoleProgram) -> None:
-        seen.append(role)
-        watch.see(role)
-
+    seen = seen_by(watch)
     with pytest.raises(PolyloomError) as refused:
-        compile_program(found.analysis, machine, files=False, seen=see)
+        compile_program(found.analysis, machine, files=False, onlooker=watch)
     assert refused.value.diagnostics[0].code == "wafer-queues"
     assert len(seen) == 1 and len(seen[0].code.inputs) == most
+
+
+def test_pes_of_a_line_that_waits_are_seen_before_others() -> None:
+    """A stencil's moves go along rows and columns, of which the first stand for all."""
+    layer = next(x for x in layers() if x.name == "stencil7 N=5 Z=5")
+    program = layer.program()
+    found = compile_wafer(program, layer.mapping(program)).program
+    watch = Watch(found.analysis, found.machine, inf)
+    seen = seen_by(watch)
+    compile_program(found.analysis, found.machine, files=False, onlooker=watch)
+    lines = [line_of(move) for result in found.analysis.graph.results for move in result.moves]
+    urgent = [any(map(role.role.overlaps, lines)) for role in seen]
+    assert urgent == sorted(urgent, reverse=True) and len(set(urgent)) == 2
+
+
+def seen_by(watch: Watch) -> list[RoleProgram]:
+    """The programs that a watch looks at from now on."""
+    seen: list[RoleProgram] = []
+    see = watch.see
+
+    def both(role: RoleProgram) -> None:
+        seen.append(role)
+        see(role)
+
+    watch.see = both  # type: ignore[method-assign]
+    return seen

@@ -32,7 +32,7 @@ def print_choice(choice: Choice, out: Console | None = None) -> None:
         placement, ports = _entry(candidate.text, "compute_map"), _ports(candidate.text)
         table.add_row(f"{candidate.cycles:,.0f}", placement, ports, str(candidate.variants))
     out.print(table)
-    compared = f"{sum(c.variants for c in choice.candidates)} legal mappings were compared"
+    compared = f"{sum(c.variants for c in choice.candidates)} mappings were compared"
     more = len(choice.candidates) - SHOWN
     out.print(Text(f"{compared}; the other {more} placements took no fewer cycles" if more > 0 else compared))
     out.print()

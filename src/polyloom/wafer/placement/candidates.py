@@ -94,9 +94,10 @@ class Candidate:
 
     Refused as too slow, it takes at least these cycles.
 
-    ``placement``: the part of the text that says where statements are; ``variants``: how many legal mappings
-    with this placement were compared, of which this is the best one. ``effort``: how often the usual effort
-    of isl it was given. ``at_least``: cycles that it takes at least, where isl was given up on.
+    ``placement``: the part of the text that says where statements are; ``variants``: how many mappings with
+    this placement were compared, of which this is the best one; too slow ones among them. ``effort``: how
+    often the usual effort of isl it was given. ``at_least``: cycles that it takes at least, where isl was
+    given up on.
     """
 
     text: str
@@ -235,7 +236,7 @@ def by_placement(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
     good = sorted((c for c in found if c.refusal is None), key=lambda c: c.cycles)
     for candidate in good:
         best.setdefault(candidate.placement, candidate)
-    counts = Counter(c.placement for c in good)
+    counts = Counter(c.placement for c in found if c.refusal is None or _was_too_slow(c))
     return tuple(replace(c, variants=counts[c.placement]) for c in best.values())
 
 
@@ -319,11 +320,11 @@ def _retry_hard(
     retried = sorted(hopeful, key=lambda entry: entry[:2])[: search.options.retried]
     cutoff = search.options.cutoff
     better = [plan for _, expected, plan, _ in retried if expected < best.cycles]
-    search.coming(better, _MORE, best.cycles)
+    search.coming(better, _MORE, _CLOSE * best.cycles)
     for digits, expected, plan, at_least in retried:
         effort = best.effort_for(digits, expected, cutoff)
         if effort > 1 and at_least <= best.cycles:
-            again = search.tried(plan, effort, best.cycles, again=True)
+            again = search.tried(plan, effort, _CLOSE * best.cycles, again=True)
             best = best.or_better(again, digits, expected)
             yield plan, again
 
@@ -390,10 +391,11 @@ def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
     while True:
         best: tuple[float, Plan | None] = (_WORTH * candidate.cycles, None)
         changes = dict(_worth_trying(search.problem, plan, candidate, lost))
-        for other in search.in_turn(changes, candidate.effort, candidate.cycles):
+        useful = _BETTER * candidate.cycles
+        for other in search.in_turn(changes, candidate.effort, useful):
             if search.is_full():
                 return
-            tried = search.tried(other, candidate.effort, candidate.cycles)
+            tried = search.tried(other, candidate.effort, useful)
             if tried.cycles > candidate.cycles:
                 lost.add(changes[other])
             if tried.refusal is None:
@@ -413,6 +415,9 @@ def _worth_trying(
             yield other, change
 
 
+_BETTER = 1 - 1e-9
+"""Of a plan's cycles, those above which another one is no better: most changes change nothing."""
+
 _WORTH = 0.99
 """Of a plan's cycles, those of another one from which the search goes on; the best seen is taken anyway."""
 
@@ -420,6 +425,12 @@ _WORTH = 0.99
 def _may_be_fast_enough(candidate: Candidate, limit: float) -> bool:
     """Tell whether a candidate was refused as too slow, but may take no more cycles than this limit."""
     return candidate.refusal is not None and isfinite(candidate.cycles) and candidate.cycles <= limit
+
+
+def _was_too_slow(candidate: Candidate) -> bool:
+    """Tell whether a candidate was stopped as others take less."""
+    refusal = candidate.refusal
+    return refusal is not None and refusal.diagnostics[0].code == "placement-slow"
 
 
 def _was_too_hard(candidate: Candidate) -> bool:

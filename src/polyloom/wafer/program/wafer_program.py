@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from polyloom.diagnostics import Unsupported, error
 from polyloom.polyhedra.effort import naming
@@ -63,17 +64,21 @@ class Survey:
     blocks: Mapping[Net, int]
 
 
-def _ignore(role: RoleProgram) -> None:
-    """Do nothing."""
+class Onlooker(Protocol):
+    """Sees the programs of roles as they are made."""
+
+    def urgent(self, role: RoleActivities) -> bool:
+        """Whether a role's program is to be made before those of others."""
+
+    def see(self, role: RoleProgram) -> None:
+        """Look at the next program; what is raised ends the survey."""
 
 
-def survey(
-    analysis: LayerAnalysis, machine: Machine, seen: Callable[[RoleProgram], None] = _ignore
-) -> Survey:
+def survey(analysis: LayerAnalysis, machine: Machine, onlooker: Onlooker | None = None) -> Survey:
     """Make the programs of all roles and count what they take.
 
-    ``seen`` is called with each program when it is made, of the PEs that do most things first; what it raises
-    ends the survey.
+    ``onlooker`` sees each program when it is made: the urgent ones first, then those of the PEs that do most
+    things.
     Raises Unsupported (``wafer-colors``, ``wafer-deadlock``) where no routes or no order were found.
     """
     routing = route(analysis.graph, analysis.border, machine.colors)
@@ -83,12 +88,14 @@ def survey(
     with naming("an order without deadlock"):
         policy = choose_policy(analysis, found, border)
     made: dict[int, RoleProgram] = {}
-    for number in sorted(range(len(found)), key=lambda k: -len(found[k].activities)):
+    for number in _in_order(found, onlooker):
         made[number] = _role_program(analysis, machine, found[number], policy)
-        seen(made[number])
+        if onlooker is not None:
+            onlooker.see(made[number])
     for number, adapters in enumerate(border, len(found)):
         made[number] = _border_program(analysis, machine, adapters)
-        seen(made[number])
+        if onlooker is not None:
+            onlooker.see(made[number])
     roles = tuple(made[number] for number in sorted(made))
     paired = Paired(roles, {})
     if analysis.options.has(Extension.PAIRED_WAVELETS) and machine.wavelet_elements > 1:
@@ -98,22 +105,32 @@ def survey(
     return Survey(roles=paired.roles, resources=used, policy=policy, routing=routing, blocks=paired.blocks)
 
 
+def _in_order(found: Sequence[RoleActivities], onlooker: Onlooker | None) -> list[int]:
+    """Return the numbers of roles in the order in which their programs are made."""
+
+    def rank(number: int) -> tuple[bool, int]:
+        urgent = onlooker is not None and onlooker.urgent(found[number])
+        return not urgent, -len(found[number].activities)
+
+    return sorted(range(len(found)), key=rank)
+
+
 def compile_program(
     analysis: LayerAnalysis,
     machine: Machine,
     *,
     files: bool = True,
-    seen: Callable[[RoleProgram], None] = _ignore,
+    onlooker: Onlooker | None = None,
 ) -> WaferProgram:
     """Make the code of every role and the layout; without ``files`` none is written, for the cost model.
 
-    ``seen`` as of ``survey``.
+    ``onlooker`` as of ``survey``.
 
     Raises PolyloomError and Unsupported (``wafer-...``) where the layer does not fit the machine: memory,
     colors, queues, tasks, descriptors, the grid.
     """
     _check_grid(analysis, machine)
-    found = survey(analysis, machine, seen)
+    found = survey(analysis, machine, onlooker)
     check_fits(analysis.mapping, machine, found.resources)
     roles, routing = found.roles, found.routing
     with naming("the ports of the rectangle"):

@@ -40,6 +40,9 @@ from polyloom.wafer.pe_program.tree import (
 )
 from polyloom.wafer.placement.cost.integer_values import trips, value_of
 
+HALF_WAVELET = 2
+"""Bytes of the elements of which two may travel in a wavelet."""
+
 _SAMPLES = (5, 3, 2)
 """Iterations that are looked at in an outermost loop, one inside it, and deeper ones."""
 
@@ -208,6 +211,8 @@ class Pricer:
             entry.destination,
             *(t for t, s in zip(entry.sources, node.sources, strict=True) if isinstance(s, OperandRef)),
         ]
+        if any(t.size != HALF_WAVELET for d, t in zip(operands, types, strict=True) if d.fabric):
+            return count
         memory = [(d, t) for d, t in zip(operands, types, strict=True) if not d.fabric]
         if any(stride_limit(d.stride, t.size) < 2 for d, t in memory):
             return count

@@ -7,12 +7,14 @@ ones have sent theirs when the last one has its own; else all of a line leaves b
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import islpy as isl
 
 from polyloom.wafer.codegen.turns import turn_cycles
 from polyloom.wafer.dataflow.reductions import Chain, Part
 from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.placement.cost.code import HALF_WAVELET
 from polyloom.wafer.placement.cost.integer_values import value_of
 from polyloom.wafer.placement.cost.role import ends_of, on_pe, pricer_at, ranges_of
 from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram
@@ -29,28 +31,52 @@ def filtered(machine: Machine, role: RoleProgram, here: StreamOnRole) -> float:
 
 def turns_cycles(program: WaferProgram, chain: Chain) -> float:
     """Return how long the last PE of a line waits until those before it have sent their elements."""
+    paired = any(group.tensor == chain.tensor and group.block is not None for group in program.outputs)
+    return _turns(program.machine, chain, program.roles, paired=paired)
+
+
+def least_turns_cycles(machine: Machine, chain: Chain, roles: Sequence[RoleProgram]) -> float:
+    """Return how long that is at least; ``roles``: those of both ends of a line among them."""
+    pairs = machine.wavelet_elements > 1 and chain.type.size == HALF_WAVELET
+    return _turns(machine, chain, roles, paired=pairs)
+
+
+def turning_ends(chain: Chain) -> isl.Set:
+    """Return the PEs of a line that send first and last."""
+    far, near = _ends(chain)
+    return _point_set(far).union(_point_set(near))
+
+
+def _ends(chain: Chain) -> tuple[_Point, _Point]:
+    """Return the PEs of a line that send first and last: those that are farthest from each other."""
     axis, ahead = (0 if chain.side.step[0] else 1), sum(chain.side.step) > 0
     ends = [_point(chain.contributors.lexmin()), _point(chain.contributors.lexmax())]
     far, near = ends if ahead else ends[::-1]
-    far = (far[0], near[1]) if axis == 0 else (near[0], far[1])
+    return ((far[0], near[1]) if axis == 0 else (near[0], far[1])), near
+
+
+def _turns(machine: Machine, chain: Chain, roles: Sequence[RoleProgram], *, paired: bool) -> float:
+    axis = 0 if chain.side.step[0] else 1
+    far, near = _ends(chain)
     indices = ranges_of(on_pe(chain.positions(Part.OWN), near))
     rounds = math.prod(len(r) for r in indices[: chain.turns])
-    paired = any(group.tensor == chain.tensor and group.block is not None for group in program.outputs)
     own = math.prod(len(r) for r in indices) / (2 if paired else 1)
     before = abs(near[axis] - far[axis])
-    late = max(0.0, _late(program, near) - _late(program, far))
-    machine = program.machine
+    late = max(0.0, _late(machine, roles, near) - _late(machine, roles, far))
     out = before * machine.hop_latency + machine.ramp_latency
     return max(0.0, before * (own + rounds * turn_cycles(machine)) - late) + out
 
 
-def _late(program: WaferProgram, pe: _Point) -> float:
+def _late(machine: Machine, roles: Sequence[RoleProgram], pe: _Point) -> float:
     """Return how long a PE waits for what filters keep from it."""
-    point = isl.Set(f"{{ PE[{pe[0]}, {pe[1]}] }}")
-    for role in program.roles:
-        if isinstance(role.work, RoleActivities) and point.is_subset(role.role.pes):
-            return max((_wait(program.machine, role, here, pe) for here in role.work.streams), default=0.0)
+    for role in roles:
+        if isinstance(role.work, RoleActivities) and _point_set(pe).is_subset(role.role.pes):
+            return max((_wait(machine, role, here, pe) for here in role.work.streams), default=0.0)
     return 0.0
+
+
+def _point_set(pe: _Point) -> isl.Set:
+    return isl.Set(f"{{ PE[{pe[0]}, {pe[1]}] }}")
 
 
 def _wait(machine: Machine, role: RoleProgram, here: StreamOnRole, pe: _Point) -> float:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import islpy as isl
 
@@ -33,10 +33,15 @@ from polyloom.wafer.dataflow.transfers import Move
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.pe_program.tree import DataTask
 from polyloom.wafer.placement.cost.adapters import Arrival, adapter_cycles
-from polyloom.wafer.placement.cost.code import Pricer
-from polyloom.wafer.placement.cost.in_turn import filtered, turns_cycles
+from polyloom.wafer.placement.cost.code import HALF_WAVELET, Pricer
+from polyloom.wafer.placement.cost.in_turn import (
+    filtered,
+    least_turns_cycles,
+    turning_ends,
+    turns_cycles,
+)
 from polyloom.wafer.placement.cost.latency import phases_latency, stage_cycles
-from polyloom.wafer.placement.cost.passing import passing_cycles
+from polyloom.wafer.placement.cost.passing import line_of, passing_cycles
 from polyloom.wafer.placement.cost.role import data_task_cycles, ends_of, on_pe, pricer_at, ranges_of
 from polyloom.wafer.program.resources import check_queues
 from polyloom.wafer.program.wafer_program import RoleProgram, WaferProgram
@@ -95,7 +100,8 @@ class Watch:
 
     ``alone``, ``together``: the most of a role so far, as in ``_Priced``; ``passing``: what moves wait for on
     these roles (``passing``); ``cycles``: what the layer takes at least. Whether elements travel in pairs is
-    known when all roles are: here they do wherever that saves cycles.
+    known when all roles are: here they do wherever that saves cycles. ``turning``: what chains wait for whose
+    PEs send in turn, once the roles at both ends of a line, ``ends``, have a program.
     """
 
     analysis: LayerAnalysis
@@ -105,6 +111,12 @@ class Watch:
     together: float = 0.0
     cycles: float = 0.0
     passing: dict[Move, float] = field(default_factory=dict)
+    turning: dict[Chain, float] = field(default_factory=dict)
+    ends: list[RoleProgram] = field(default_factory=list)
+
+    def urgent(self, role: RoleActivities) -> bool:
+        """Whether a role is on a line whose PEs wait for each other: that may be most of all cycles."""
+        return role.role.overlaps(self._slow)
 
     def see(self, role: RoleProgram) -> None:
         """Look at the next role. Raises TooSlow where the layer takes more cycles than the limit.
@@ -119,14 +131,35 @@ class Watch:
         for move in self._moves:
             passing = passing_cycles(self.machine, move, [role], pairs=pairs)
             self.passing[move] = self.passing.get(move, 0.0) + passing
+        if isinstance(role.work, RoleActivities):
+            self._turn(role)
         moving = sum(_move_latency(self.analysis, self.machine, m, self.passing[m]) for m in self._moves)
-        self.cycles = self.alone + self.together + self._waiting + moving
+        self.cycles = self.alone + self.together + self._waiting + moving + sum(self.turning.values())
         if self.cycles > self.limit:
             raise TooSlow(self.cycles)
 
     @cached_property
     def _waiting(self) -> float:
         return sum(_least_waiting(self.analysis, self.machine))
+
+    def _turn(self, role: RoleProgram) -> None:
+        """Look at which lines have roles at both ends now, whose PEs wait for each other's turn."""
+        for chain, ends in self._turning.items():
+            if chain not in self.turning and role.role.overlaps(ends):
+                self.ends.append(role)
+                if ends.is_subset(reduce(isl.Set.union, (end.role.pes for end in self.ends))):
+                    self.turning[chain] = least_turns_cycles(self.machine, chain, self.ends)
+
+    @cached_property
+    def _turning(self) -> dict[Chain, isl.Set]:
+        chains = (chain for result in self.analysis.graph.results for chain in result.chains)
+        return {chain: turning_ends(chain) for chain in chains if chain.turns is not None}
+
+    @cached_property
+    def _slow(self) -> isl.Set:
+        """PEs that wait for each other: of each line that of the first source, and what sends in turn."""
+        nobody = isl.Set("{ PE[x, y] : false }")
+        return reduce(isl.Set.union, (*map(line_of, self._moves), *self._turning.values()), nobody)
 
     @cached_property
     def _moves(self) -> tuple[Move, ...]:
@@ -164,8 +197,11 @@ def _role(analysis: LayerAnalysis, machine: Machine, role: RoleProgram, *, pairs
     streams = {f"receive_{here.label}": here.stream.tensor for here in role.work.streams}
     statements = {a.name for a in role.work.activities if isinstance(a.work, SimdAnalysis)}
     waiting = _waiting_tasks(analysis, role.work)
-    share = 2 if pairs else 1
-    awaited = {f"receive_{s.label}": filtered(machine, role, s) / share for s in role.work.streams}
+    awaited = {
+        f"receive_{s.label}": filtered(machine, role, s)
+        / (2 if pairs and s.stream.type.size == HALF_WAVELET else 1)
+        for s in role.work.streams
+    }
     own = together = computing = 0.0
     behind = dict.fromkeys(streams.values(), 0.0)
     for local in role.code.local_tasks:

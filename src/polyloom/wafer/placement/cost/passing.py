@@ -56,15 +56,30 @@ def passing_cycles(
 
 def _line(move: Move, roles: Iterable[RoleProgram]) -> Iterator[tuple[RoleProgram, tuple[int, int, int]]]:
     """Yield the roles on the line of the first source: first and last PE along it, and where it is."""
-    along, across = (0, 1) if move.high is Side.EAST else (1, 0)
-    first = move.sources.domain().lexmin().sample_point()
-    where = int(first.get_coordinate_val(isl.dim_type.set, across).to_python())
+    along, where = _axis(move), _first_line(move)
     for role in roles:
         if any(task.name == task_name(move) for task in role.code.local_tasks):
-            pes = role.role.pes.fix_val(isl.dim_type.set, across, isl.Val(where))
+            pes = role.role.pes.fix_val(isl.dim_type.set, 1 - along, isl.Val(where))
             if not pes.is_empty():
                 low, high = integer_bounds(pes)[along]
                 yield role, (low, high, where)
+
+
+def line_of(move: Move) -> isl.Set:
+    """Return the PEs on the line of a move's first source, which stands for all of its lines."""
+    where = _first_line(move)
+    return isl.Set(f"{{ PE[x, {where}] }}" if _axis(move) == 0 else f"{{ PE[{where}, y] }}")
+
+
+def _axis(move: Move) -> int:
+    """Return along which coordinate elements go."""
+    return 0 if move.high is Side.EAST else 1
+
+
+def _first_line(move: Move) -> int:
+    """Return the other coordinate of the first source."""
+    first = move.sources.domain().lexmin().sample_point()
+    return int(first.get_coordinate_val(isl.dim_type.set, 1 - _axis(move)).to_python())
 
 
 def task_name(move: Move) -> str:
