@@ -545,3 +545,13 @@ def test_pragmas_may_be_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_c(Source("f.c", text))[0].marked
     monkeypatch.setenv("PATH", "")
     assert read_c(Source("f.c", text))[0].marked
+
+
+@pytest.mark.parametrize("command", [None, "gcc -E"])
+@pytest.mark.parametrize("line", ["#line 1", '#line 1 "f.c"', '# 1 "f.c" 2', '  #  line 90 "other.c"'])
+def test_places_are_those_of_the_text_that_is_given(line: str, command: str | None) -> None:
+    """Programs that others were made into say where these stood."""
+    text = f"int before;\n{line}\nvoid f(int a[2])\n{{\n  a[0] = 1;\n}}\n"
+    (scop,) = read_c(Source("f.c", text), None, {}, (), command)
+    start, end = scop.extent
+    assert text[start:end].strip() == "a[0] = 1;"

@@ -46,6 +46,8 @@ _SYSTEM = {"__asm__(...)": "", "__asm(...)": "", "__alignof__": "_Alignof", "__s
 _SECONDS = 60
 """How long a preprocessor may take."""
 
+_PLACED = re.compile(r"^[ \t]*#[ \t]*(?:line\b|\d).*$", re.MULTILINE)
+"""``#line``: places are those of the text that is given, whatever it was made of."""
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+mdh\b.*$", re.MULTILINE)
 _EMPTY_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]*(//.*|/\*.*\*/[ \t]*)?$", re.MULTILINE)
 """What C lets stand and pcpp falls over."""
@@ -53,7 +55,7 @@ _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _HAS = re.compile(r"^[ \t]*#[ \t]*(?:el)?if\b.*\b__has_\w+[ \t]*\(", re.MULTILINE)
 """What only the compiler knows: whether it has a function, an attribute, a header."""
 _TRICKY = re.compile(
-    r"^[ \t]*#[ \t]*(?:if[ \t(]|elif\b|line\b|define[ \t]+\w+\(|pragma[ \t]+push_macro)|\\[ \t]*$|_Pragma|##",
+    r"^[ \t]*#[ \t]*(?:if[ \t(]|elif\b|define[ \t]+\w+\(|pragma[ \t]+push_macro)|\\[ \t]*$|_Pragma|##",
     re.MULTILINE,
 )
 """Where preprocessors may differ: conditions, macros with arguments, lines that go on."""
@@ -184,7 +186,7 @@ def _pcpp(source: Source, defines: Mapping[str, str], folders: Sequence[Path]) -
             return io.StringIO(Path(includepath).read_text(encoding="utf-8-sig", errors="replace"))
 
         def parsegen(self, input: str, *names: Any) -> Any:
-            return super().parsegen(_EMPTY_PRAGMA.sub("", input.translate(_NO_LINES)), *names)
+            return super().parsegen(_plain(input), *names)
 
     processor: Any = Quiet(lexer())
     processor.line_directive = "#line"
@@ -208,6 +210,10 @@ def _pcpp(source: Source, defines: Mapping[str, str], folders: Sequence[Path]) -
     return _PRAGMA.sub(lambda found: _expanded(found.group(), processor), named)
 
 
+def _plain(text: str) -> str:
+    return _PLACED.sub("", _EMPTY_PRAGMA.sub("", text.translate(_NO_LINES)))
+
+
 def _expanded(line: str, processor: Any) -> str:
     """Return a pragma with its macros expanded, which no preprocessor does by itself."""
     lead, _, rest = line.partition("mdh")
@@ -218,7 +224,7 @@ def _expanded(line: str, processor: Any) -> str:
 def _external(source: Source, defines: Mapping[str, str], folders: Sequence[Path], command: str) -> str:
     options = [f"-D{name}={value}" for name, value in {**_DIALECT, **defines}.items()]
     options += [f"-I{folder}" for folder in folders]
-    text = as_pragmas(source.text)
+    text = as_pragmas(_PLACED.sub("", source.text))
     text = _PRAGMA.sub(lambda found: _PRAGMA_AS_TEXT + found.group().partition("mdh")[2], text)
     with work_folder() as folder:
         path = folder / "source.c"
