@@ -128,6 +128,24 @@ def test_the_larger_and_the_smaller(family: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(run(values), expected, f"{element.value} {width}")
 
 
+@pytest.mark.parametrize(("family", "function"), [("fmax", np.fmax), ("fmin", np.fmin)])
+def test_the_one_that_is_a_number(family: str, function: np.ufunc, tmp_path: Path) -> None:
+    """NaN meets numbers on both sides, and NaN."""
+
+    def extreme(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
+        places = ", ".join(map(str, reversed(range(case[2]))))
+        return f"{language.helper(family, *case[1:])}(v, __builtin_shufflevector(v, v, {places}))"
+
+    cases = [(e, e, w) for e in FLOATS for w in WIDTHS if w * e.size <= 64]
+    for run, (element, _, width) in _built(cases, extreme, tmp_path):
+        values = _values(element)
+        values[7 :: width + 3] = np.nan
+        values[1000:1100] = np.nan
+        turned = values.reshape(-1, width)[:, ::-1].ravel()
+        assert np.any(np.isnan(values) & np.isnan(turned)) and np.any(np.isnan(values) != np.isnan(turned))
+        np.testing.assert_array_equal(run(values), function(values, turned), f"{element.value} {width}")
+
+
 @pytest.mark.parametrize("kind", [e for e in (*INTEGERS, *FLOATS) if e.size > 1], ids=str)
 def test_comparisons_choose_smaller_integers(kind: ElementType, tmp_path: Path) -> None:
     """Of the longest vectors masks are small at once. Each vector is compared with itself, turned."""

@@ -237,6 +237,15 @@ def _nan_extreme(name: str, family: str, kind: Kind) -> str:
     return one_line(name, kind, "a b", value)
 
 
+def _number_extreme(name: str, family: str, kind: Kind) -> str:
+    """Return the larger or smaller of two vectors of floats: the other one where one is NaN, as C's ``fmax``.
+
+    Of two zeros it is ``b``, as in glibc.
+    """
+    chosen = kind.dialect.helper("larger" if family == "fmax" else "smaller", kind.element, kind.width)
+    return one_line(name, kind, "a b", kind.chosen("b != b", "a", f"{chosen}(a, b)"))
+
+
 def _integer_pow(name: str, family: str, kind: Kind) -> str:
     """Return a power by repeated squaring, wrapping; a negative exponent gives 1 / a**-b towards zero."""
     one, zero, unsigned = f"({kind})(1)", f"({kind})(0)", kind.unsigned
@@ -385,7 +394,20 @@ _VECTORS = frozenset(
             "larger",
             "smaller",
         ),
-        *("abs", "fabs", "to_bfloat16", "splat", "select", "lanes", "load", "store", "gather", "scatter"),
+        *(
+            "fmax",
+            "fmin",
+            "abs",
+            "fabs",
+            "to_bfloat16",
+            "splat",
+            "select",
+            "lanes",
+            "load",
+            "store",
+            "gather",
+            "scatter",
+        ),
         *INTERLEAVED.values(),
         *LOADED_IN_TURN.values(),
         TURNED,
@@ -405,6 +427,8 @@ _WRITERS: dict[str, Callable[[str, str, Kind], str]] = {
     "safe_shr": _shift,
     "nan_max": _nan_extreme,
     "nan_min": _nan_extreme,
+    "fmax": _number_extreme,
+    "fmin": _number_extreme,
     "integer_pow": _integer_pow,
     "max": extreme,
     "min": extreme,
