@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import inf, prod
 
 import pytest
-from homs import at, buffers_of, convolution, dot, gemm, hom_of, matmul, row_maximum, stencil
+from homs import at, buffers_of, convolution, dot, gemm, hom_of, jacobi, matmul, read, row_maximum, stencil
 from scheduled_trees import compare
 
 from polyloom.ir.host import HostProgram, Index, View
@@ -71,7 +71,7 @@ def channels_before_windows(program: HostProgram) -> HostProgram:
     hom = hom_of(program)
     order = (0, 1, 2, 5, 3, 4)
 
-    def turned(view: View) -> View:
+    def moved(view: View) -> View:
         indices = [i for i in view.indices if isinstance(i, Index)]
         assert len(indices) == len(view.indices)
         moved = (replace(i, coefficients=tuple(i.coefficients[d] for d in order)) for i in indices)
@@ -82,8 +82,8 @@ def channels_before_windows(program: HostProgram) -> HostProgram:
         iterators=tuple(hom.iterators[d] for d in order),
         extents=tuple(hom.extents[d] for d in order),
         combine=tuple(hom.combine[d] for d in order),
-        inputs=tuple(map(turned, hom.inputs)),
-        outputs=tuple(map(turned, hom.outputs)),
+        inputs=tuple(map(moved, hom.inputs)),
+        outputs=tuple(map(moved, hom.outputs)),
     )
     return replace(program, body=(changed,))
 
@@ -147,8 +147,19 @@ def test_constants_are_part_of_what_a_choice_is_kept_under() -> None:
     assert options_of(strict=False) == ""
 
 
-def test_open_sizes_have_no_designs() -> None:
-    assert list(space(dot("N")).designs()) == []
+def test_open_sizes_have_designs_where_c_compilers_make_no_vectors() -> None:
+    """Of sums of all points, and of what is turned: of others their vectors of plain loops are as good."""
+    chosen = default_schedule(hom_of(dot("N")), buffers_of(dot("N")), native())
+    assert chosen.width > 1 and chosen in list(space(dot("N")).designs())
+    assert list(space(matmul("N", "M", "K")).designs()) == []
+    grid = jacobi(99, 99)
+    hom = hom_of(grid)
+    hom = replace(hom, inputs=hom.inputs[:1], terms=(read(0),), extents=(Name("n"), Name("m")))
+    swapped = replace(hom.outputs[0], indices=tuple(reversed(hom.outputs[0].indices)))
+    for outputs, some in ((hom.outputs, False), ((swapped,), True)):
+        copy = replace(hom, outputs=outputs)
+        found = ScheduleSpace(hom=copy, buffers=buffers_of(grid), device=native())
+        assert any(s.width > 1 for s in found.designs()) == some
 
 
 def test_a_size_that_a_number_bounds_has_designs_of_that_number() -> None:

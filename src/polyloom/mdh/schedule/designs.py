@@ -65,15 +65,17 @@ GROUPS = 4
 def designs(
     plain: Schedule, facts: TileFacts, reads: Reads, width: int, device: DeviceModel
 ) -> Iterator[Schedule]:
-    """Yield schedules of the usual forms for an md_hom, not all of them legal; none where all sizes are open.
+    """Yield schedules of the usual forms for an md_hom, not all of them legal.
 
-    ``width``: elements of a vector register.
+    ``width``: elements of a vector register. Where all sizes are open, sums of all points have vectors, and
+    blocks are turned: C compilers make neither of plain loops. They make good vectors of the others.
     """
     extents = facts.hom.extents
-    if any(facts.extent(d) is None for d in range(len(extents))) and min(map(likely, extents)) == UNKNOWN:
-        return
+    is_open = any(facts.extent(d) is None for d in range(len(extents)))
+    is_open = is_open and min(map(likely, extents)) == UNKNOWN
+    made = _Designs(plain, facts, reads, width, device)
     seen = set[Schedule]()
-    for schedule in _Designs(plain, facts, reads, width, device).all():
+    for schedule in made.turned() if is_open and facts.kept else made.all():
         if schedule not in seen:
             seen.add(schedule)
             yield schedule
@@ -98,12 +100,11 @@ class _Designs:
         Inputs that are no constants are copied, or vectors run along sums, only where no results' vectors do
         without that.
         """
-        found = self._vectors(self.kept) or self._vectors((*self.kept, *self._summed()), copies=True)
+        found = self._found
         for v, width, inputs in found:
             turned = self._turned(v, inputs)
             if turned is not None:
-                for tile in self._blocks_in_registers(v, turned, width):
-                    yield from self._forms(v, turned, width, tile, inputs, turned=True)
+                yield from self._in_turned_blocks(v, turned, width, inputs)
                 continue
             for t in [d for d in self.kept if d != v] or [v]:
                 for tile in dict.fromkeys(self._tiles(v, t, width)):
@@ -112,6 +113,24 @@ class _Designs:
             yield from self._from_other_pages(v, width, inputs)
         if not found:
             yield from self._sums_without_vectors()
+
+    @cached_property
+    def _found(self) -> list[tuple[int, int, tuple[Caching, ...]]]:
+        return self._vectors(self.kept) or self._vectors((*self.kept, *self._summed()), copies=True)
+
+    def turned(self) -> Iterator[Schedule]:
+        """Yield schedules in which blocks of what is read are turned in registers, to be stored in rows."""
+        for v, width, inputs in self._found:
+            turned = self._turned(v, inputs)
+            stored = (access for access in self.reads.outputs if access is not None)
+            if turned is not None and any(access.strides[v] in _LOADED for access in stored):
+                yield from self._in_turned_blocks(v, turned, width, inputs)
+
+    def _in_turned_blocks(
+        self, v: int, turned: int, width: int, inputs: tuple[Caching, ...]
+    ) -> Iterator[Schedule]:
+        for tile in self._blocks_in_registers(v, turned, width):
+            yield from self._forms(v, turned, width, tile, inputs, turned=True)
 
     def _sums_without_vectors(self) -> Iterator[Schedule]:
         """Yield sums of elements that lie apart, in so many totals that none waits for the one before."""
