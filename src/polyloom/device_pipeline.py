@@ -295,6 +295,7 @@ def _place(part: LoadedHost) -> Place:
         marked=scop.marked,
         static=scop.static,
         present=scop.present,
+        reached=scop.reached,
     )
 
 

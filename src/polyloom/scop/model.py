@@ -203,6 +203,8 @@ class Scop:
     """The scalar that holds what the function returns, where the part is the whole function."""
     present: tuple[str, ...] = ()
     """C's names of the pointers that are taken not to be NULL; empty where another variable has that name."""
+    reached: tuple[str, ...] = ()
+    """C's names of variables, no arrays, to which pointers may lead: of the file, or ``&x`` is taken."""
     equal: tuple[IntExpression, ...] = ()
     """What of the parameters is taken for granted beside ``context``: equations that are not affine."""
     marked: bool = True

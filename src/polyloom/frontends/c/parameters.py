@@ -12,7 +12,7 @@ from polyloom.frontends.c.integers.polynomials import Affine
 from polyloom.frontends.c.scope.drafts import Product
 from polyloom.frontends.c.scope.names import Variable
 from polyloom.frontends.c.scope.state import State
-from polyloom.frontends.c.scope.types import is_unsigned
+from polyloom.frontends.c.scope.types import Scalar, is_unsigned
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.polyhedra.loops.tree import (
     IntExpression,
@@ -23,7 +23,7 @@ from polyloom.polyhedra.loops.tree import (
     product_of,
     sum_of,
 )
-from polyloom.scop.model import ScopParameter
+from polyloom.scop.model import Origin, ScopParameter
 
 _DIM = isl.dim_type
 
@@ -104,6 +104,12 @@ def _visible(state: State) -> list[Variable]:
     around = state.scope.outer
     assert around is not None
     return [found for found in around.names_around().values() if isinstance(found, Variable)]
+
+
+def reached(taken: frozenset[str], state: State) -> tuple[str, ...]:
+    """Return the numbers that pointers may lead to: those of the file, and those whose address is taken."""
+    numbers = (v for v in _visible(state) if isinstance(v.type, Scalar) and not v.constant)
+    return tuple(v.name for v in numbers if v.origin is Origin.GLOBAL or v.name in taken)
 
 
 def is_seen(variable: Variable, state: State) -> bool:

@@ -26,12 +26,13 @@ from polyloom.frontends.c.integers.first_elements import begin_at_pointers
 from polyloom.frontends.c.integers.invariant_products import bound_loops
 from polyloom.frontends.c.integers.linearised import delinearise
 from polyloom.frontends.c.integers.sizes import size_of
-from polyloom.frontends.c.parameters import context_of, equality, is_seen, parameters_of, products_of
+from polyloom.frontends.c.parameters import context_of, equality, is_seen, parameters_of, products_of, reached
 from polyloom.frontends.c.scope.drafts import FoundArray
 from polyloom.frontends.c.scope.initial_values import initial
 from polyloom.frontends.c.scope.layout import structure_member
 from polyloom.frontends.c.scope.state import ConstantElements, Hooks, Mode, State
 from polyloom.frontends.c.scope.types import Scalar
+from polyloom.frontends.c.scope.writes import addressed
 from polyloom.frontends.c.syntax.faults import fail, worst
 from polyloom.frontends.c.syntax.parse import parse, parsed
 from polyloom.frontends.c.syntax.places import Places
@@ -315,6 +316,7 @@ def _scop_of(part: Part) -> Scop:
         marked=part.region.has_pragmas,
         static="static" in (part.region.function.decl.storage or ()),
         present=tuple(v.name if is_seen(v, state) else "" for v in state.present),
+        reached=reached(addressed(part.region.function), state),
         equal=tuple(map(equality, products_of(state, part.statements))),
     )
 

@@ -30,24 +30,29 @@ class _Memory:
 
 
 def conditions_apart(
-    buffers: Sequence[Buffer], variables: Mapping[str, Variable], names: Mapping[str, str]
+    buffers: Sequence[Buffer],
+    variables: Mapping[str, Variable],
+    names: Mapping[str, str],
+    reached: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return what holds in C where nothing that is written and copied, or either, overlaps another array.
 
-    And where sizes in memory are no elements of what is written. ``names``: of integers in C.
+    And where sizes in memory are no elements of what is written. ``names``: of integers in C. ``reached``:
+    names of variables in C to which pointers may lead.
     """
     found = dict[str, _Memory]()
     for buffer in buffers:
         variable = variables[buffer.name]
-        if not buffer.shape and buffer.role is Role.INPUT:
-            continue  # its value is given
+        given = not buffer.shape and buffer.role is Role.INPUT  # its value, as it is before the loops
+        if given and variable.element(()) not in reached:
+            continue
         base = variable.base
         begin = f"(const char *)&{base}" if not buffer.shape else f"(const char *)({base})"
-        memory = found.setdefault(base, _Memory(begin, not variable.is_dense))
+        memory = found.setdefault(base, _Memory(begin, given or not variable.is_dense))
         memory.written |= buffer.role is not Role.INPUT
         memory.integers |= not buffer.type.is_float
         memory.ends[_end(buffer, variable, begin, names)] = None
-    sizes = [text for text in names.values() if _IN_MEMORY.fullmatch(text)]
+    sizes = [text for text in names.values() if _IN_MEMORY.fullmatch(text) or text in reached]
     return (*_pairs([*found.values()]), *_beside(sizes, found))
 
 
@@ -66,7 +71,8 @@ def _beside(sizes: Sequence[str], memories: Mapping[str, _Memory]) -> Iterator[s
 
 def _pairs(memories: Sequence[_Memory]) -> Iterator[str]:
     for a, b in combinations(memories, 2):
-        if (a.copied or b.copied) and (a.written or b.written):
+        named = all(memory.begin.startswith("(const char *)&") for memory in (a, b))
+        if (a.copied or b.copied) and (a.written or b.written) and not named:
             for end_of_a, end_of_b in product(a.ends, b.ends):
                 yield f"({end_of_a} <= {b.begin} || {end_of_b} <= {a.begin})"
 

@@ -25,6 +25,7 @@ class Place:
     buffer of what the function returns. ``marked``: whether a person wants all of it replaced.
     ``static``: whether other files of the program may have a function of this name, too.
     ``present``: C's names of pointers that must not be NULL; empty where another variable has that name.
+    ``reached``: C's names of numbers to which pointers may lead.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Place:
     marked: bool = True
     static: bool = False
     present: tuple[str, ...] = ()
+    reached: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,7 +102,8 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
 
 def _needed(call: Signature, place: Place) -> tuple[str, ...]:
     layouts = (text for buffer in call.buffers for text in place.variables[buffer.name].layout)
-    return (*dict.fromkeys(layouts), *conditions_apart(call.buffers, place.variables, place.parameters))
+    apart = conditions_apart(call.buffers, place.variables, place.parameters, place.reached)
+    return (*dict.fromkeys(layouts), *apart)
 
 
 def _returned(buffer: Buffer, place: Place) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from pycparser import c_ast
 
 from polyloom.frontends.c.scope.names import Address, Defined, Scope, TypeName
 from polyloom.frontends.c.scope.types import Pointer
+from polyloom.frontends.c.syntax.nodes import nodes_in
 
 
 def written_names(node: c_ast.Node | list[c_ast.Node], scope: Scope) -> frozenset[str]:
@@ -87,6 +88,12 @@ def _bases_of(node: c_ast.Node) -> Iterator[str]:
         case c_ast.TernaryOp(iftrue=first, iffalse=second):
             yield from _bases_of(first)
             yield from _bases_of(second)
+
+
+def addressed(node: c_ast.Node) -> frozenset[str]:
+    """Return the names of variables whose addresses are taken."""
+    taken = (part.expr for part in nodes_in(node) if isinstance(part, c_ast.UnaryOp) and part.op == "&")
+    return frozenset(part.name for part in taken if isinstance(part, c_ast.ID))
 
 
 def _declared(node: c_ast.Node) -> set[str]:

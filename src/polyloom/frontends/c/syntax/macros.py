@@ -77,7 +77,7 @@ def _asked_of_compilers(texts: Sequence[str]) -> tuple[str, ...]:
             whole = "__has_" in rest or (words <= names and not _SETTLED & set(_WORD.findall(rest)))
             parts = [question] if whole else _each(sorted(words & names), table)
             found |= dict.fromkeys(parts)
-        outside = set(_WORD.findall(_DIRECTIVE.sub(" ", text)))
+        outside = set(_WORD.findall(_STRING.sub(" ", _DIRECTIVE.sub(" ", text))))
         found |= dict.fromkeys(q for q in _each(sorted(outside & names & table.keys()), table) if "==" in q)
     return tuple(found)
 
