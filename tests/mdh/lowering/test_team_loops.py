@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from polyloom.ir.expressions import Constant
+from polyloom.ir.expressions import Binary, BinaryOp, Constant
 from polyloom.ir.types import ElementType
-from polyloom.mdh.lowering.team_loops import for_a_team
+from polyloom.mdh.lowering.team_loops import alone_if_quick, for_a_team
 from polyloom.mdh.tree.nodes import Code, Compute, For, Function, Kind, LetInteger, Store, counted
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
@@ -107,3 +107,27 @@ def test_tiles_of_a_triangle_that_lie_on_its_diagonal_in_the_middle_count() -> N
     """In the middle of both loops around, the innermost one is empty."""
     row = counted("j", Name("k"), store(), start=Operation("+", (Name("i"), Number(1))))
     assert shares(group(Number(40), (counted("k", Number(40), (row,)),)))[0]
+
+
+def quick(*code: For, integers: tuple[str, ...] = ()) -> list[Kind]:
+    function = Function(name="f", parameters=(), integers=integers, body=code)
+    body = alone_if_quick(function, 100).body
+    return [s.kind for s in walk(body) if isinstance(s, For) and s.kind is not Kind.VECTOR]
+
+
+@pytest.mark.parametrize(("points", "kind"), [(49, Kind.SEQUENTIAL), (50, Kind.GROUP)])
+def test_a_quick_call_is_one_threads(points: int, kind: Kind) -> None:
+    """What all loops of a call have to do counts; a vector counts once."""
+    vector = counted("lane", Number(8), store(), kind=Kind.VECTOR)
+    loops = group(Number(points), (vector,)), group(Number(points), store())
+    assert quick(*loops) == [kind, kind]
+
+
+def test_functions_count_as_many_instructions_as_they_take() -> None:
+    value = Binary(BinaryOp.DIVIDE, *[Constant(1.0, ElementType.FLOAT32)] * 2)
+    assert quick(group(Number(30), (Store("y", (Name("i"),), Compute(value)),))) == [Kind.GROUP]
+    assert quick(group(Number(30), store())) == [Kind.SEQUENTIAL]
+
+
+def test_a_call_of_unknown_length_is_shared() -> None:
+    assert quick(group(Name("n"), store()), integers=("n",)) == [Kind.GROUP]

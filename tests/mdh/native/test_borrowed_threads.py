@@ -18,11 +18,11 @@ f = polyloom.compile('''void f(int n, int m, float a[n][m], float s[n], float y[
   for (int i = 0; i < n; i++) { s[i] = 0; for (int j = 0; j < m; j++) s[i] += a[i][j]; }
   for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) y[i][j] = a[i][j] - s[n - 1 - i];
 }''', device="native", threads=3)
-a = np.arange(300 * 300, dtype=np.float32).reshape(300, 300) % 7
+a = np.arange(1500 * 1500, dtype=np.float32).reshape(1500, 1500) % 7
 
 def right():
-    s, y = np.empty(300, np.float32), np.empty((300, 300), np.float32)
-    f(300, 300, a, s, y)
+    s, y = np.empty(1500, np.float32), np.empty((1500, 1500), np.float32)
+    f(1500, 1500, a, s, y)
     return bool((y == a - a.sum(1)[::-1, None]).all())
 
 compiler = f.executable.device.compiler

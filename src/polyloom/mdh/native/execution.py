@@ -41,7 +41,7 @@ from polyloom.mdh.lowering.nests.wrapped_scalars import wrapped_scalars
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.rows import rows_of
 from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps
-from polyloom.mdh.lowering.team_loops import for_a_team
+from polyloom.mdh.lowering.team_loops import alone_if_quick, for_a_team
 from polyloom.mdh.lowering.tiles.pipeline import lower_scheduled
 from polyloom.mdh.lowering.time_tiles.choose import in_tiles, with_time_tiles
 from polyloom.mdh.lowering.time_tiles.wavefronts import with_wavefronts
@@ -111,7 +111,7 @@ def tree_of(
     tree = joined_updates(interchanged_loops(tree, device.compute_units))
     tree = scans_in_vectors(recurrences_in_vectors(tree, device.vector_bytes), device.vector_bytes)
     tree = carried_vectors(tree, device.vector_bytes)
-    tree = for_a_team(independent_rows(tree, device.compute_units))
+    tree = alone_if_quick(for_a_team(independent_rows(tree, device.compute_units)))
     return proved(program, without_needless_barriers(tree))
 
 
