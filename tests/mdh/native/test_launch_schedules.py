@@ -7,6 +7,7 @@ from random import Random
 
 from forms import transformed
 
+import polyloom
 from polyloom.ir.host import MdHom
 from polyloom.ir.transform.specialise import specialise
 from polyloom.mdh.lowering.tuning_targets import tune_targets
@@ -88,3 +89,17 @@ def test_what_one_thread_does_is_in_no_groups() -> None:
     groups = [emitter.schedule(t.node, program, device) for t in targets if has_tiles(t.node)]
     shared = [any(schedule.group) for schedule in groups if schedule is not None]
     assert shared == [False, False, True]
+
+
+IN_PLACE = """
+void kernel(int n, double a[n], double b[n]) {
+  for (int i = 0; i < n - 1; i++) a[i] = a[i + 1] + b[i];
+}"""
+
+
+def test_what_is_not_shared_is_made_for_one_thread() -> None:
+    """Threads that share a map in place need a copy; one thread goes through it in order."""
+    two, one = (polyloom.load(IN_PLACE, device="native", threads=n).compiled for n in (2, 1))
+    trees = {n: (two.tree({"n": n}), one.tree({"n": n})) for n in (30_000, 10**6)}
+    assert trees[30_000][0] == trees[30_000][1]
+    assert trees[10**6][0] != trees[10**6][1]

@@ -54,7 +54,7 @@ from polyloom.mdh.runtime.arguments import Bound
 from polyloom.mdh.runtime.arrays import DeviceArray, is_usable
 from polyloom.mdh.runtime.execution import Execution, Timing
 from polyloom.mdh.schedule.schedules import Schedule
-from polyloom.mdh.tree.nodes import Function, Mark
+from polyloom.mdh.tree.nodes import For, Function, Kind, Mark
 from polyloom.mdh.tree.registers import final
 from polyloom.mdh.tree.rewrite import arrays_used, walk
 from polyloom.mdh.tree.team_barriers import without_needless_barriers
@@ -94,7 +94,17 @@ def _in_registers(function: Function) -> Function:
 def tree_of(
     program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool = False
 ) -> Function:
-    """Return the loops of a program under its schedules, before they are written out for a printer."""
+    """Return the loops of a program under its schedules, before they are written out for a printer.
+
+    One in which nothing is shared in the end is made for one thread: nothing is copied or cut for others.
+    """
+    tree = _tree_for(program, schedules, device, marked=marked)
+    if device.compute_units == 1 or any(isinstance(s, For) and s.kind is Kind.GROUP for s in walk(tree.body)):
+        return tree
+    return _tree_for(program, schedules, replace(device, compute_units=1), marked=marked)
+
+
+def _tree_for(program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool) -> Function:
     tiled = with_time_tiles(program, device)
     choose = in_tiles(tiled, schedules)
     program = after_pass("the tiling of wavefronts", with_wavefronts(tiled.program, device))

@@ -69,7 +69,7 @@ class TunedEmitter:
         self.choices: dict[str, Choice[Schedule]] = {}
         self._program: HostProgram | None = None
         self._targets: dict[MdHom, MdHom] = {}
-        self._known: dict[tuple[Key, Key], Choice[Schedule]] = {}
+        self._known: dict[tuple[Key, Key, int], Choice[Schedule]] = {}
 
     def __call__(self, node: MdHom | Nest, program: HostProgram, device: DeviceModel) -> Launch:
         """Return the kernels of a node of ``program``.
@@ -128,7 +128,8 @@ class TunedEmitter:
         options = options_of(strict=program.strict, constant=_constants(node, program))
         buffers = [program.by_name[name] for name in used_buffers(node)]
         own = key_of(node, buffers, device.id, options)
-        key = own, own if launched is node else key_of(launched, buffers, device.id, options)
+        like = own if launched is node else key_of(launched, buffers, device.id, options)
+        key = own, like, device.compute_units
         if key not in self._known:
             kept_as = key[1] if node == launched else replace(key[1], options=f"{options} {key[0]}")
             seeds = self._seeds(key[1])
@@ -155,7 +156,7 @@ class TunedEmitter:
         """Return what the model chose for the md_homs whose sizes are nearest."""
         found = [
             (size_distance(key.sizes, launched.sizes), choice.schedule.text())
-            for (_, launched), choice in self._known.items()
+            for (_, launched, _), choice in self._known.items()
             if launched.signature == key.signature and choice.origin is Origin.MODEL
         ]
         return [text for _, text in sorted(found)[:SEEDS]]
