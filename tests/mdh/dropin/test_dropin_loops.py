@@ -533,7 +533,7 @@ def test_the_command_of_the_manifest_builds_it(tmp_path: Path) -> None:
 def test_threads_share_what_is_large(tmp_path: Path) -> None:
     folder = made(EXAMPLES / "gemm.c", tmp_path / "out", "--param", "n=4", "--param", "m=4", "--param", "k=4")
     text = (folder / FUNCTIONS).read_text()
-    assert "run(gemm_loops_special, 0," in text and "run(gemm_loops, n * m * k >= 16384," in text
+    assert "run(gemm_loops_special, &pace, 0," in text and "run(gemm_loops, &pace, n * m * k >= 16384," in text
 
 
 def test_strict_programs_do_not_contract(tmp_path: Path) -> None:
@@ -741,3 +741,41 @@ def test_macros_of_the_compiler(options: str, tmp_path: Path) -> None:
     differs = printed(built(tmp_path / "out", *options.split())) != wanted
     assert differs is (options == "-fopenmp"), "whether the functions are called"
     assert "_OPENMP" not in (tmp_path / "out" / "build.txt").read_text()
+
+
+JUDGED = """\
+#include "polyloom_loops.c"
+static int after(int calls, int threads, double waited)
+{
+    struct pace pace = {0};
+    for (int k = 0; k < calls; k++)
+        judge(&pace, threads, waited, 1.0);
+    return gains(&pace);
+}
+int main(void)
+{
+    struct pace turns = {0};
+    for (int k = 0; k < 9; k++)
+        judge(&turns, 2, k % 3 ? 0.9 : 0.1, 1.0);
+    printf("%d%d %d%d %d%d", after(9, 2, 0.4), after(9, 2, 0.6), after(9, 4, 0.7), after(9, 4, 0.8),
+           after(2, 2, 0.6), after(3, 2, 0.6));
+    printf(" %d", gains(&turns));
+    struct pace pace = {.missed = 2};
+    judge(&pace, 2, 0.009, 0.01);
+    const double begin = omp_get_wtime();
+    while (!gains(&pace))
+        ;
+    const double paused = omp_get_wtime() - begin;
+    judge(&pace, 2, 0.009, 0.01);
+    printf(" %d %d\\n", paused > 0.1 && paused < 2, gains(&pace));
+}
+"""
+
+
+def test_threads_that_wait_longer_than_they_work_pause(tmp_path: Path) -> None:
+    """Where a call of one thread would be no slower, three times in a row; then each time that it is tried."""
+    made(EXAMPLES / "gemm.c", tmp_path)
+    (tmp_path / "judged.c").write_text(JUDGED)
+    assert printed(built(tmp_path, "-fopenmp", "-Wno-unused-function", files=("judged.c",))) == (
+        "10 10 10 1 1 0\n"
+    )

@@ -9,7 +9,8 @@
         };
         if (!are_apart(touched, 5))
             return 0; /* the caller runs the original loops */
-        run(gemm_loops, 1, (void *const[]){(void *)beta, C, ...}, (const int64_t[]){n, m, k});
+        static struct pace pace;
+        run(gemm_loops, &pace, 1, (void *const[]){(void *)beta, C, ...}, (const int64_t[]){n, m, k});
         return 1;
     }
 
@@ -158,6 +159,7 @@ def _definition(
         conditions.append(f"!are_apart(touched, {len(rows)})")
     if conditions:
         lines += [f"if ({' || '.join(conditions)})", "    return 0;"]
+    lines.append("static struct pace pace;")
     for version, text in versions:
         lines += _Run(call, version, text.name, dialect).lines()
     return "\n".join([call.prototype, "{", *(f"    {line}" for line in lines), "}", ""])
@@ -232,7 +234,7 @@ class _Run:
         pointers = {**names, **rooms}
         arrays = _array("void *const", [_unqualified(b, pointers[b.name]) for b in program.buffers])
         integers = _array("const int64_t", [names[name] for name in self.version.function.integers])
-        run = f"run({self.function}, {self._is_shared()}, {arrays}, {integers});"
+        run = f"run({self.function}, &pace, {self._is_shared()}, {arrays}, {integers});"
         for buffer in own:
             yield f"void *const {rooms[buffer.name]} = room({_bytes(buffer, names, self.dialect)});"
         if not own:

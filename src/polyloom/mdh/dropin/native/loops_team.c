@@ -52,6 +52,8 @@ struct shared { /* by all threads of a team */
     void *memory; /* that one took for all */
 #ifdef _OPENMP
     struct meeting meeting;
+    int64_t threads;
+    double waited, done; /* seconds that the first thread waited for others, and when it was done */
 #endif
 };
 
@@ -63,12 +65,17 @@ struct member { /* of a team: what each thread has of its own */
 
 static void wait_for_all(struct team *team, int64_t me)
 {
-    (void)me;
 #ifdef _OPENMP
-    if (team->threads > 1)
-        meet(&((struct member *)team)->shared->meeting, team->threads);
+    struct shared *shared = ((struct member *)team)->shared;
+    if (team->threads <= 1)
+        return;
+    const double before = me == 0 ? omp_get_wtime() : 0;
+    meet(&shared->meeting, team->threads);
+    if (me == 0)
+        shared->waited += omp_get_wtime() - before;
 #else
     (void)team;
+    (void)me;
 #endif
 }
 
@@ -145,20 +152,64 @@ static void take_part(int64_t me, int64_t threads, struct shared *shared, loops 
     function(&member.team, me, arrays, integers);
 }
 
-static void run(loops *function, int is_shared, void *const *arrays, const int64_t *integers)
+struct pace { /* of the calls of one function: whether threads gain by sharing them */
+    int missed; /* shared calls in a row in which they did not */
+    int64_t until; /* by the clock of OpenMP, in nanoseconds: one thread does the calls before that */
+};
+
+#ifdef _OPENMP
+enum { MISSED = 3, PAUSE = 20 };
+
+static int gains(const struct pace *pace)
+{
+    return omp_get_wtime() * 1e9 >= (double)__atomic_load_n(&pace->until, __ATOMIC_RELAXED);
+}
+
+/* One of t threads alone takes t times as long as each of them works: they gain where they wait for less than
+ * (t - 1) / t of the time. Where they do not, again and again, as other programs have the cores, calls of
+ * PAUSE times that long are done by one, then it is tried again. Results are the same. */
+static void judge(struct pace *pace, int64_t threads, double waited, double seconds)
+{
+    int missed = __atomic_load_n(&pace->missed, __ATOMIC_RELAXED) + 1;
+    if (waited * (double)threads <= seconds * (double)(threads - 1))
+        missed = 0;
+    else if (missed >= MISSED)
+        __atomic_store_n(&pace->until, (int64_t)((omp_get_wtime() + PAUSE * seconds) * 1e9), __ATOMIC_RELAXED);
+    __atomic_store_n(&pace->missed, missed < MISSED ? missed : MISSED - 1, __ATOMIC_RELAXED);
+}
+
+static void run_shared(loops *function, struct pace *pace, void *const *arrays, const int64_t *integers)
+{
+    struct shared shared = {.memory = NULL};
+    pthread_mutex_init(&shared.meeting.asleep, NULL);
+    pthread_cond_init(&shared.meeting.changed, NULL);
+    const double begin = omp_get_wtime();
+#pragma omp parallel
+    {
+        const int64_t me = omp_get_thread_num(), threads = omp_get_num_threads();
+        take_part(me, threads, &shared, function, arrays, integers);
+        if (me == 0) {
+            shared.threads = threads;
+            shared.done = omp_get_wtime();
+        }
+    }
+    const double end = omp_get_wtime();
+    judge(pace, shared.threads, shared.waited + end - shared.done, end - begin);
+    pthread_cond_destroy(&shared.meeting.changed);
+    pthread_mutex_destroy(&shared.meeting.asleep);
+}
+#endif
+
+static void run(loops *function, struct pace *pace, int is_shared, void *const *arrays, const int64_t *integers)
 {
     struct shared shared = {.memory = NULL};
 #ifdef _OPENMP
-    if (is_shared) {
-        pthread_mutex_init(&shared.meeting.asleep, NULL);
-        pthread_cond_init(&shared.meeting.changed, NULL);
-#pragma omp parallel
-        take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
-        pthread_cond_destroy(&shared.meeting.changed);
-        pthread_mutex_destroy(&shared.meeting.asleep);
+    if (is_shared && gains(pace)) {
+        run_shared(function, pace, arrays, integers);
         return;
     }
 #endif
+    (void)pace;
     (void)is_shared;
     take_part(0, 1, &shared, function, arrays, integers);
 }
