@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from polyloom.ir.expressions import Binary, BinaryOp, Constant
 from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.team_loops import alone_if_quick, for_a_team
-from polyloom.mdh.tree.nodes import Code, Compute, For, Function, Kind, LetInteger, Store, counted
+from polyloom.mdh.tree.nodes import Code, Compute, For, Function, If, Kind, LetInteger, Store, counted
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
@@ -131,3 +133,19 @@ def test_functions_count_as_many_instructions_as_they_take() -> None:
 
 def test_a_call_of_unknown_length_is_shared() -> None:
     assert quick(group(Name("n"), store()), integers=("n",)) == [Kind.GROUP]
+
+
+def test_branches_on_data_take_time_but_in_vectors() -> None:
+    condition = Compute(Constant(True, ElementType.BOOL))
+    body = (If(condition, store()),)
+    assert quick(group(Number(12), body)) == [Kind.GROUP]
+    assert quick(group(Number(11), body)) == [Kind.SEQUENTIAL]
+    inner = counted(
+        "j",
+        Number(11),
+        (If(condition, (Store("y", (Name("j"),), Compute(Constant(0.0, ElementType.FLOAT32))),)),),
+        kind=Kind.INDEPENDENT,
+    )
+    assert quick(group(Number(8), (inner,)))[0] is Kind.SEQUENTIAL
+    turned = replace(inner, body=body)
+    assert quick(group(Number(8), (turned,)))[0] is Kind.GROUP

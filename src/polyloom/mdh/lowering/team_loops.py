@@ -26,7 +26,7 @@ from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.tree.nodes import Code, Compute, For, Function, If, Kind, Let, LetInteger, Statement, Store
 from polyloom.mdh.tree.rewrite import walk, with_blocks
 from polyloom.mdh.tree.trips import SAMPLES, Way, nested_groups, trip_count
-from polyloom.polyhedra.loops.tree import Name, Operation, names_in
+from polyloom.polyhedra.loops.tree import Name, Operation, linear_terms, names_in
 
 Middles = Mapping[str, int]
 """What integers are taken for: iterators are in the middle of their loops."""
@@ -65,6 +65,11 @@ thread. Fourteen loops over 32,000 elements in caches took one thread of a Zen 4
 1.1 times as long in the best runs, and 2 to 5 times in others: the second was not awake, or had no core."""
 
 
+LANES, GUESSED = 8, 8
+"""Points of a vector that the C compiler makes; instructions for which a branch on data counts, which is
+guessed wrong now and then. Estimates."""
+
+
 def alone_if_quick(function: Function, least: int = LEAST_TOGETHER) -> Function:
     """Make all group loops sequential where one thread is through with a call before others are awake.
 
@@ -91,14 +96,27 @@ def _work(code: Code, middles: Middles, way: Way) -> int:
                 start, step, trips = _range(statement, middles)
                 if trips:
                     at = start + step * way.place(trips)
-                    count += trips * _work(body, {**middles, iterator: at}, way.further)
-            case If(body=body, otherwise=otherwise):
-                count += max(_work(body, middles, way), _work(otherwise, middles, way))
+                    work = trips * _work(body, {**middles, iterator: at}, way.further)
+                    count += work // LANES if _is_in_rows(statement) else work
+            case If(condition=condition, body=body, otherwise=otherwise):
+                guessed = GUESSED if isinstance(condition, Compute) else 0
+                count += guessed + max(_work(body, middles, way), _work(otherwise, middles, way))
             case Store(value=value) | Let(value=value):
                 count += 1 + round(_instructions(value.expression))
             case _:
                 pass
     return count
+
+
+def _is_in_rows(loop: For) -> bool:
+    """Whether the C compiler makes vectors of a loop: its points are independent, and stored in rows."""
+    stored = [s.subscripts for s in walk(loop.body) if isinstance(s, Store)]
+    return loop.kind is Kind.INDEPENDENT and all(
+        subscripts
+        and not isinstance(subscripts[-1], Compute)
+        and (1, Name(loop.iterator)) in linear_terms([(1, subscripts[-1])])[0]
+        for subscripts in stored
+    )
 
 
 def _instructions(expression: Expression) -> float:
