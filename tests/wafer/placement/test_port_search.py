@@ -237,6 +237,31 @@ def test_a_layout_that_was_too_hard_is_tried_again_beside_the_best_ones_estimate
     assert limits[1:] == ([pytest.approx(1.15 * 90)] if effort > 1 else [])
 
 
+@pytest.mark.parametrize(("estimate", "efforts"), [(60, [6]), (120, [2, 6])], ids=str)
+def test_no_other_layout_is_tried_again_once_much_effort_was_not_enough(
+    estimate: float, efforts: list[int]
+) -> None:
+    """The best takes 100, as estimated; two others are too hard, of which the second shares an axis.
+
+    Where some more effort is not enough for the first, as its estimate is no better, the second has much.
+    """
+    shared = (Tile(Index.unit(0, 2), 0, 7, 4), Tile(Index.unit(1, 2), 0, 11, 6))
+    again: list[int] = []
+
+    def price(program: Program, wanted: Sequence[Wanted]) -> list[Candidate]:
+        (one,) = wanted
+        if "//4" in one.text:
+            again.extend([one.effort] if one.effort > 1 else [])
+            return [Candidate(one.text, float("inf"), TOO_HARD, one.placement)]
+        return [Candidate(one.text, 100, None, one.placement)]
+
+    places = (_places(2), _places(4), (Place(Coordinate(shared), Coordinate(())),))
+    estimates = [LayoutEstimate(cycles, (), 16) for cycles in (100, estimate, 70)]
+    ranked = [Ranked(Layout(), w, e) for w, e in zip(places, estimates, strict=True)]
+    compare(PROBLEM, ranked, Pricers(1, price), SearchOptions(least=9))
+    assert again == efforts
+
+
 @pytest.mark.parametrize(("estimate", "known", "effort"), [(56, 2, 6), (57, 2, 1), (57, 1, 6)], ids=str)
 def test_what_was_too_hard_is_not_tried_again_where_estimates_of_its_like_are_far_too_low(
     estimate: float, known: int, effort: int

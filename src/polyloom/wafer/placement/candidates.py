@@ -307,7 +307,8 @@ def _retry_hard(
     With much more where their estimates are below its cycles. With some more where they are not far above its
     own estimate, and no more classes share an axis: such a layout can be compiled. The simplest first: it may
     be better than what the others could be. Neither where all that are like it were estimated so much too low
-    that it would be far from the best, nor where the roles of which there was a program take longer.
+    that it would be far from the best, nor where the roles of which there was a program take longer, nor
+    after one for which much effort was not enough: it would be spent on each of them.
     """
     best, hard = _Best(), list[tuple[int, float, Plan, float]]()
     for ranked, (plan, candidate) in tried:
@@ -327,6 +328,8 @@ def _retry_hard(
             again = search.tried(plan, effort, _CLOSE * best.cycles, again=True)
             best = best.or_better(again, digits, expected)
             yield plan, again
+            if effort == _MORE and _was_too_hard(again):
+                return
 
 
 _SPARE = 1.25
