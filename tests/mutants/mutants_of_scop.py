@@ -244,7 +244,7 @@ MUTANTS = [
     ),
     Mutant(
         "scop/schedule/statement_groups",
-        "return op if op in (CompareOp.LT, CompareOp.GT) else None",
+        "return op if op in (*STRICT, CompareOp.LE, CompareOp.GE) else None",
         "return {CompareOp.GE: CompareOp.GT}.get(op, op)",
         Probe("c_probes.evaluated", ("later_of_equal",)),
     ),
