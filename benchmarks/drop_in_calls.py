@@ -1,6 +1,6 @@
 """Calls from C: drop-ins in C beside gcc's code for the same loops.
 
-    python benchmarks/drop_in_calls.py [--seconds 1]
+    python benchmarks/drop_in_calls.py [--seconds 1] [--only "dot product"]
 
 Prints microseconds of a call, the median over the given seconds, for the program with its own loops and for
 drop-ins under several commands, one after another on the same arrays. Needs gcc.
@@ -38,12 +38,57 @@ void work(int n, int m, int k, float C[n][m], float A[n + 4][m + 4], float B[5][
     }
 }
 """
+DOT = """\
+void work(int n, int m, int k, float *C, float *A, float *B)
+{
+  float sum = 0;
+  for (int i = 0; i < n; i++)
+    sum += A[i] * B[i];
+  C[0] = sum;
+}
+"""
+LARGEST = """\
+#include <math.h>
+void work(int n, int m, int k, float *C, float *A, float *B)
+{
+  float largest = 0;
+  for (int i = 0; i < n; i++)
+    largest = fmaxf(largest, fabsf(A[i]));
+  C[0] = largest;
+}
+"""
+TRANSPOSE = """\
+void work(int n, int m, int k, float *C, float *A, float *B)
+{
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++)
+      C[j * n + i] = A[i * m + j];
+}
+"""
+COMPLEX = """\
+typedef struct { float re, im; } number;
+static void product(int n, number *c, const number *a, const number *b)
+{
+  for (int i = 0; i < n; i++) {
+    c[i].re = a[i].re * b[i].re - a[i].im * b[i].im;
+    c[i].im = a[i].re * b[i].im + a[i].im * b[i].re;
+  }
+}
+void work(int n, int m, int k, float *C, float *A, float *B)
+{
+  product(n, (number *)C, (number *)A, (number *)B);
+}
+"""
 CASES = (
     ("gemm", GEMM, (10, 64, 500)),
     ("gemm", GEMM, (256, 256, 256)),
     ("gemm", GEMM, (1024, 1024, 1024)),
     ("gaussian 5 x 5", GAUSSIAN, (224, 224, 0)),
     ("gaussian 5 x 5", GAUSSIAN, (4096, 4096, 0)),
+    ("dot product", DOT, (100_000, 0, 0)),
+    ("largest", LARGEST, (100_000, 0, 0)),
+    ("transpose", TRANSPOSE, (1000, 1000, 0)),
+    ("complex products", COMPLEX, (20_000, 0, 0)),
 )
 MAIN = """\
 #include <stdio.h>
@@ -82,6 +127,7 @@ int main(int count, char **words)
 """
 WAYS = {
     "its loops, -O3 -march=native": ("original", "-O3 -march=native"),
+    "the same, -ffast-math": ("original", "-O3 -march=native -ffast-math"),
     "drop-in, -O2 -fopenmp": ("any", "-O2 -fopenmp"),
     "drop-in, --param": ("special", "-O2 -fopenmp"),
     "drop-in, -O2, one thread": ("any", "-O2"),
@@ -94,7 +140,7 @@ def measured(text: str, sizes: tuple[int, int, int], seconds: float, work: Path)
     """Return microseconds for each of ``WAYS``."""
     source = work / "work.c"
     source.write_text(text)
-    values = {name: size for name, size in zip("nmk", sizes, strict=True) if name != "k" or size}
+    values = {name: size for name, size in zip("nmk", sizes, strict=True) if size}
     (work / "original").mkdir()
     (work / "original" / "work.c").write_text(text)
     polyloom.drop_in(source, target="c").write(work / "any")
@@ -116,9 +162,11 @@ def main() -> None:
     """Print a row for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=1.0)
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--only", default="", help="cases whose names begin so")
+    options = parser.parse_args()
+    seconds = options.seconds
     print(f"{'':36}", *(f"{way:>30}" for way in WAYS))
-    for name, text, sizes in CASES:
+    for name, text, sizes in (case for case in CASES if case[0].startswith(options.only)):
         with tempfile.TemporaryDirectory() as work:
             row = measured(text, sizes, seconds, Path(work))
         print(f"{name + ' ' + ' x '.join(map(str, sizes)):36}", *(f"{time:30,.1f}" for time in row))
