@@ -134,3 +134,27 @@ def test_it_is_said_of_a_function_without_any() -> None:
 def test_what_runs_a_whole_function_refuses_it() -> None:
     with pytest.raises(Unsupported, match="stop"):
         load(f"void stop(int);\nvoid f(int n, float x[n]) {{ {LOOP} stop(n); }}")
+
+
+CALLER = """\
+typedef struct {{ float re, im; }} number;
+static void doubled(int n, number *x) {{ for (int i = 0; i < n; i++) x[i].re *= 2; }}
+static int one(void) {{ return 1; }}
+void caller(int n, float *x) {{ doubled(n, {argument}); for (int i = one(); i < n; i++) x[i] = 0; }}
+int main(void) {{ float x[4]; for (int i = 0; i < 4; i++) x[i] = i; caller(2, x); return x[3] > 0; }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "wanted"),
+    [("(number *)x", ["caller", "doubled"]), ("(number[9]){0}", ["caller", "doubled"])],
+)
+def test_what_is_called_is_a_part_where_the_caller_is_none(argument: str, wanted: list[str]) -> None:
+    found = read_computed(Source("f.c", CALLER.format(argument=argument)), unmarked=True)
+    assert [part.name for part in found] == wanted
+
+
+def test_what_is_called_belongs_to_the_caller() -> None:
+    text = CALLER.format(argument="(number *)0").replace("doubled(n, (number *)0);", "")
+    found = read_computed(Source("f.c", text), unmarked=True)
+    assert [part.name for part in found] == ["caller"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from math import prod
 from pathlib import Path
 
@@ -37,7 +38,7 @@ from polyloom.frontends.c.syntax.faults import fail, worst
 from polyloom.frontends.c.syntax.parse import parse, parsed
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.preprocess import preprocess, preprocess_with_system
-from polyloom.frontends.c.syntax.regions import PAIR, Region, extent_in, loop_lines, regions
+from polyloom.frontends.c.syntax.regions import PAIR, Region, extent_in, helpers, loop_lines, regions
 from polyloom.frontends.c.syntax.steps import with_steps_apart
 from polyloom.frontends.c.syntax.unmarked_parts import unmarked_parts
 from polyloom.frontends.c.walk.control import walk_all
@@ -137,7 +138,8 @@ def read_parts(
             found = regions(tree, function, places, every=unmarked)
             if not unmarked:
                 return tuple(_explained(region, tree, places, mode) for region in found)
-            return _unmarked(found, tree, places, mode)
+            others = () if function is not None else helpers(tree, places)
+            return _unmarked(found, others, tree, places, mode)
     except RecursionError:
         fail("c-syntax", "an expression or a statement is nested too deeply", None, helps=["take it apart"])
 
@@ -164,10 +166,17 @@ def _tree(
         return tree
 
 
-def _unmarked(found: Sequence[Region], tree: c_ast.FileAST, places: Places, mode: Mode) -> tuple[Part, ...]:
-    """Return regions as parts, or the loops in them that are some. Errors: where there is none at all."""
+def _unmarked(
+    found: Sequence[Region], called: Sequence[Region], tree: c_ast.FileAST, places: Places, mode: Mode
+) -> tuple[Part, ...]:
+    """Return regions as parts, or the loops in them that are some. Errors: where there is none at all.
+
+    ``called``: regions that others hold, unless one of these is none as a whole.
+    """
     parts, faults, left = list[Part](), list[PolyloomError](), list[Diagnostic]()
-    for region in found:
+    seen = {id(region.function) for region in found}
+    further = (region for region in called if faults and id(region.function) not in seen)
+    for region in chain(found, further):
         try:
             part = _explained(region, tree, places, mode, asked=True)
             scop_of(part)

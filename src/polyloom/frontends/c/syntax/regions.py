@@ -78,8 +78,22 @@ def regions(
             None,
             helps=[f"choose one: `--function {first.decl.name}`", PAIR],
         )
-    bodies = ((f, tuple(f.body.block_items or ())) for f in own)
-    return tuple(Region(f, (), _without_return(body), marked=False) for f, body in bodies)
+    return tuple(map(_body, own))
+
+
+def helpers(tree: c_ast.FileAST, places: Places) -> tuple[Region, ...]:
+    """Return the bodies of functions with loops that are there to be called by others of the file.
+
+    They are parts of their own where those that call them, and would hold them, are none.
+    """
+    functions = (node for node in tree.ext if isinstance(node, c_ast.FuncDef))
+    own = (f for f in functions if f.coord.file == places.name and "static" in f.decl.storage)
+    return tuple(_body(f) for f in own if _any(f.body, (c_ast.For,)))
+
+
+def _body(function: c_ast.FuncDef) -> Region:
+    body = tuple(function.body.block_items or ())
+    return Region(function, (), _without_return(body), marked=False)
 
 
 def _without_return(body: tuple[c_ast.Node, ...]) -> tuple[c_ast.Node, ...]:
