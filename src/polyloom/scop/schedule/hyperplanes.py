@@ -296,11 +296,15 @@ def _are_long(edges: Sequence[Edge]) -> bool:
 
 
 def _band(statements: Sequence[ScopStatement], edges: Sequence[Edge]) -> list[Hyperplane]:
-    """Return the members of the outermost band of isl's schedule, without constants."""
+    """Return the members of the outermost band of isl's schedule, without constants.
+
+    Edges are taken without their quotients, of which there may be more instances, never fewer: the scheduler
+    would eliminate them, too, with numbers so long that its few operations take minutes.
+    """
     size = largest_size([e.relation for e in edges])
     domains = (with_size(isl.Map.from_domain(s.domain), size).domain() for s in statements)
     domain = reduce(isl.UnionSet.union, map(isl.UnionSet.from_set, domains))
-    relations = (with_size(e.relation, size) for e in edges)
+    relations = (with_size(e.relation.remove_divs(), size) for e in edges)
     validity = reduce(isl.UnionMap.union, map(isl.UnionMap.from_map, relations))
     constraints = isl.ScheduleConstraints.on_domain(domain).set_validity(validity).set_proximity(validity)
     try:
