@@ -14,6 +14,7 @@ from polyloom.c_compilers import c_compiler
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.native.build import FLAGS
 from polyloom.mdh.print.gcc_pragma import (
+    asks_for_ties,
     gcc_pragma,
     may_stay_as_it_is,
     squares_what_it_carries,
@@ -135,6 +136,62 @@ def test_what_is_squared_again_and_again_is_no_product_of_factors(tmp_path: Path
         [*compiler.command, *FLAGS, "-march=native", "squares.c", "-o", "squares"], cwd=tmp_path, check=True
     )
     assert subprocess.run([tmp_path / "squares"], capture_output=True, check=True).stdout == b"1"
+
+
+TIES = """
+#include <math.h>
+#include <stdio.h>
+static double larger(double a, double b) { return a > b ? a : b; }
+__attribute__((noinline)) void place(const double *restrict a, const double *restrict b,
+                                     const int *restrict c, int *restrict at)
+{
+    double x = -INFINITY;
+    int k = -2147483647 - 1;
+    for (long i = 8; i < 10; i++) {
+        const double y = a[i];
+        const int l = (int)i;
+        const double largest = larger(y, x);
+        const int last = y > x || (y == x && l > k) ? l : k;
+        x = largest;
+        k = last;
+    }
+    at[0] = b[0] > x || (b[0] == x && c[0] > k) ? c[0] : k;
+}
+int main(void)
+{
+    volatile double infinity = INFINITY, none = NAN;
+    double a[10] = {0, 0, 0, 0, 0, 0, 0, 0, infinity, none}, b[1] = {infinity};
+    int c[1] = {0}, at;
+    place(a, b, c, &at);
+    return printf("%d", at) < 0;
+}
+"""
+
+
+def test_what_is_no_number_is_no_tie(tmp_path: Path) -> None:
+    compiler = c_compiler("gcc")
+    if compiler is None:
+        pytest.skip("there is no gcc")
+    (tmp_path / "ties.c").write_text(gcc_pragma(strict=False, ties=True) + TIES)
+    words = [*compiler.command, *FLAGS, "-march=native", "ties.c", "-o", "ties", "-lm"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    assert subprocess.run([tmp_path / "ties"], capture_output=True, check=True).stdout == b"8"
+
+
+@pytest.mark.parametrize(
+    ("condition", "ties"),
+    [
+        ("x[i] > c[0] || (x[i] == c[0] && i > at[0])", True),
+        ("x[i] != c[0] && x[i] > c[1]", True),
+        ("x[i] == 0 || x[i] > c[0]", False),
+        ("at[i] == at[0] || x[i] > c[0]", False),
+    ],
+)
+def test_ties_are_seen(condition: str, ties: bool) -> None:
+    text = "void kernel(int n, int at[n], float x[n], float c[2]) {{\n"
+    text += "for (int i = 0; i < n; i++) if ({0}) {1}\n}}"
+    (program,) = host_programs_of(text.format(condition, "{ at[0] = i; c[0] = x[i] + c[1]; c[1] = x[i]; }"))
+    assert asks_for_ties(program_tree(program).body) is ties
 
 
 @pytest.mark.parametrize(

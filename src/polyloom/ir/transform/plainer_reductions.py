@@ -47,6 +47,7 @@ from polyloom.polyhedra.loops.tree import with_leaves
 
 _NARROW, _WIDE = ElementType.INT32, ElementType.INT64
 _STRICT = {CompareOp.GE: CompareOp.GT, CompareOp.LE: CompareOp.LT}
+_AS_GOOD = {strict: op for op, strict in _STRICT.items()}
 _BELOW, _ABOVE = (CompareOp.LT, CompareOp.LE), (CompareOp.GT, CompareOp.GE)
 
 
@@ -291,8 +292,8 @@ def _commuting(hom: MdHom) -> MdHom:
         is_start = Compare(CompareOp.EQ, Read(total + o, kind), Constant(first, kind))
         whole[total + o] = Select(is_start, start, Read(total + o, kind))
     assert earlier is not None
-    tie = Binary(BinaryOp.AND, Compare(CompareOp.EQ, wins.left, wins.right), earlier)
-    takes = Binary(BinaryOp.OR, wins, tie)
+    is_as_good = Compare(_AS_GOOD[wins.op], wins.left, wins.right)
+    takes = Binary(BinaryOp.AND, is_as_good, Binary(BinaryOp.OR, wins, earlier))
     results = tuple(
         replace(r, condition=wins if r.then == wins.left else takes) if isinstance(r, Select) else r
         for r in found.results

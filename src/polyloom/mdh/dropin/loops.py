@@ -35,6 +35,7 @@ from polyloom.mdh.native.execution import Schedules, function_of
 from polyloom.mdh.print.c_source import Around, CText, c_file, c_text
 from polyloom.mdh.print.dialect import C, Dialect
 from polyloom.mdh.print.gcc_pragma import (
+    asks_for_ties,
     fills_registers,
     gcc_pragma,
     holds_vectors,
@@ -113,6 +114,7 @@ def loops_file(
         chooses=any(map(sums_choices, bodies)),
         orders=any(map(fills_registers, bodies)),
         squares=any(map(squares_what_it_carries, bodies)),
+        ties=any(map(asks_for_ties, bodies)),
     )
     head = f" for processors with {features.name}" if features else ""
     around = Around(

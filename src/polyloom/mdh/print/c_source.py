@@ -36,6 +36,7 @@ from polyloom.mdh.print.c_statements import (
 )
 from polyloom.mdh.print.dialect import QUICK_C, C
 from polyloom.mdh.print.gcc_pragma import (
+    asks_for_ties,
     carries_values,
     gcc_pragma,
     holds_vectors,
@@ -225,6 +226,7 @@ def c_text(
         splits=may_stay_as_it_is(function.body),
         chooses=sums_choices(function.body),
         squares=squares_what_it_carries(function.body),
+        ties=asks_for_ties(function.body),
     )
     around = Around(before=f"#if defined(__GNUC__) && !defined(__clang__)\n{pragma}\n#endif\n\n")
     printer = _Entry(

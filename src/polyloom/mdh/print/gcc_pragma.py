@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
-from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Select
+from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Constant, Expression, Read, Select
 from polyloom.ir.expressions import walk as parts_of
 from polyloom.mdh.tree.nodes import Array, Code, Compute, For, If, Kind, Let, Load, Store
 from polyloom.mdh.tree.rewrite import loads_of, walk
@@ -25,6 +26,7 @@ def gcc_pragma(
     chooses: bool = False,
     orders: bool = False,
     squares: bool = False,
+    ties: bool = False,
 ) -> str:
     """Return what gcc is told in a file, by lines: what its version 12 does wrong or badly is left undone.
 
@@ -41,6 +43,8 @@ def gcc_pragma(
     the vectors of floats that such a chain becomes, all but the first are lost.
     One that ``squares`` an integer again and again has no vectors of iterations: where C's signed product is
     one of unsigned numbers, ``x = (int)((unsigned)x * (unsigned)x)`` was taken for a product of many factors.
+    Where floats may be ``ties``, ``a > b || (a == b && i > k)``, no ranges are propagated: where ``i > k`` is
+    known, both comparisons became one, which is true of NaN.
     One that ``orders`` what it adds, as a tile in registers does, keeps that order under ``-ffast-math`` too:
     with others more is alive than registers hold.
     """
@@ -50,6 +54,7 @@ def gcc_pragma(
     told += ['"no-tree-coalesce-vars"'] if holds else []
     told += ['"no-tree-loop-if-convert"'] if chooses else []
     told += ['"no-associative-math"'] if orders else []
+    told += ['"no-tree-vrp"'] if ties else []
     told += ['"fp-contract=off"'] if strict else []
     told += ['"no-tree-loop-vectorize"'] if strict or squares else []
     return "\n".join(f"#pragma GCC optimize({each})" for each in told)
@@ -109,6 +114,19 @@ def squares_what_it_carries(code: Code) -> bool:
         for statement in given
         for part in parts_of(statement.value.expression)
         if isinstance(part, Binary) and part.op is BinaryOp.MULTIPLY and not part.type.is_float
+    )
+
+
+def asks_for_ties(code: Code) -> bool:
+    """Return whether two floats are asked to be equal, of which neither is a number."""
+    given = (s.value for s in walk(code) if isinstance(s, Store | Let))
+    asked = (s.condition for s in walk(code) if isinstance(s, If) and isinstance(s.condition, Compute))
+    return any(
+        part.left.type.is_float and part.left != part.right
+        for compute in chain(given, asked)
+        for part in parts_of(compute.expression)
+        if isinstance(part, Compare) and part.op in (CompareOp.EQ, CompareOp.NE)
+        if not any(isinstance(side, Constant) for side in (part.left, part.right))
     )
 
 

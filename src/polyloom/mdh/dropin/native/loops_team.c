@@ -150,6 +150,12 @@ static void take_part(int64_t me, int64_t threads, struct shared *shared, loops 
                                      .take_common = take_common, .give_common = give_common},
                             .shared = shared};
     function(&member.team, me, arrays, integers);
+#ifdef _OPENMP
+    if (me == 0) {
+        shared->threads = threads;
+        shared->done = omp_get_wtime();
+    }
+#endif
 }
 
 struct pace { /* of the calls of one function: whether threads gain by sharing them */
@@ -185,14 +191,7 @@ static void run_shared(loops *function, struct pace *pace, void *const *arrays, 
     pthread_cond_init(&shared.meeting.changed, NULL);
     const double begin = omp_get_wtime();
 #pragma omp parallel
-    {
-        const int64_t me = omp_get_thread_num(), threads = omp_get_num_threads();
-        take_part(me, threads, &shared, function, arrays, integers);
-        if (me == 0) {
-            shared.threads = threads;
-            shared.done = omp_get_wtime();
-        }
-    }
+    take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
     const double end = omp_get_wtime();
     judge(pace, shared.threads, shared.waited + end - shared.done, end - begin);
     pthread_cond_destroy(&shared.meeting.changed);
