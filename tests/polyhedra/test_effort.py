@@ -41,6 +41,8 @@ def test_what_isl_prints_without_operations_left_is_not_used() -> None:
         str(value)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_task_apart_has_what_it_says_and_costs_others_nothing() -> None:
     with at_most(30_000):
         before = spent()

@@ -199,6 +199,8 @@ def test_copies_and_sizes_are_asked_to_be_apart() -> None:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_structures_are_used_where_they_lie() -> None:
     """In C no member is copied. A device gets numbers of one type as they lie, and copies of several."""
     made = drop_in(CORPUS / "structures_in_place.c", target="c")

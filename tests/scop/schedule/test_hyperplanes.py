@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("quotients.c")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_quotients_are_left_out() -> None:
     """Else this takes minutes, and no limit on isl's operations ends it; now three seconds."""
     command = [sys.executable, "-m", "polyloom", "explain", str(PROGRAM)]
