@@ -64,7 +64,7 @@ def arithmetic(s: Scope, depth: int = 2) -> str:
         case 5:
             return f"({left} {r.choice(['<', '<=', '==', '!=', '>', '>='])} {right})"
         case 6:
-            return f"({r.choice('~-!')}{left})"
+            return f"({r.choice('~-!')} {left})"
         case 7:
             return f"({left} {r.choice(['<', '>'])} {right} ? {left} : {right})"
         case _:
