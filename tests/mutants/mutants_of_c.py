@@ -177,8 +177,8 @@ MUTANTS = [
     ),
     Mutant(
         "frontends/c/integers/sizes",
-        "return constant_affine(_POINTER) if argument or",
-        "return constant_affine(_POINTER) if",
+        "return constant_affine(POINTER) if argument or",
+        "return constant_affine(POINTER) if",
         Probe("c_probes.evaluated", ("size_of_an_argument",)),
     ),
     Mutant(

@@ -11,7 +11,7 @@ from typing import Any
 from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Constant, Expression, Read, Select
 from polyloom.ir.expressions import walk as parts_of
 from polyloom.mdh.tree.nodes import Array, Code, Compute, For, If, Kind, Let, Load, Store
-from polyloom.mdh.tree.rewrite import loads_of, walk
+from polyloom.mdh.tree.rewrite import loads_of, values_of, walk
 
 MANY = 8
 """Half of the least number of vector registers."""
@@ -119,12 +119,10 @@ def squares_what_it_carries(code: Code) -> bool:
 
 def asks_for_ties(code: Code) -> bool:
     """Return whether two floats are asked to be equal, of which neither is a number."""
-    given = (s.value for s in walk(code) if isinstance(s, Store | Let))
-    asked = (s.condition for s in walk(code) if isinstance(s, If) and isinstance(s.condition, Compute))
     return any(
         part.left.type.is_float and part.left != part.right
-        for compute in chain(given, asked)
-        for part in parts_of(compute.expression)
+        for value in chain.from_iterable(map(values_of, walk(code)))
+        for part in parts_of(value.expression)
         if isinstance(part, Compare) and part.op in (CompareOp.EQ, CompareOp.NE)
         if not any(isinstance(side, Constant) for side in (part.left, part.right))
     )

@@ -8,14 +8,13 @@ from pycparser import c_ast
 from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.integers.extents import extent_of
 from polyloom.frontends.c.scope.declarations import type_of_name
+from polyloom.frontends.c.scope.layout import POINTER
 from polyloom.frontends.c.scope.names import Address
 from polyloom.frontends.c.scope.sets import constant_affine
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.types import Array, CType, Pointer, Scalar
 from polyloom.frontends.c.syntax.faults import refuse
 from polyloom.scop.model import Origin
-
-_POINTER = 8
 
 
 def size_of(node: c_ast.Node, state: State) -> isl.PwAff:
@@ -36,7 +35,7 @@ def _pointer_size(node: c_ast.Node, state: State) -> isl.PwAff | None:
     found = state.scope.find(node.name) if isinstance(node, c_ast.ID) else None
     of_array = not isinstance(found, Address) and isinstance(getattr(found, "type", None), Array)
     argument = of_array and getattr(found, "origin", None) is Origin.ARGUMENT
-    return constant_affine(_POINTER) if argument or isinstance(found, Address) else None
+    return constant_affine(POINTER) if argument or isinstance(found, Address) else None
 
 
 def _type_of(node: c_ast.Node, state: State) -> CType | None:
@@ -53,7 +52,7 @@ def _size(ctype: CType | None) -> isl.PwAff | None:
         case Scalar(element=element):
             return constant_affine(element.size)
         case Pointer():
-            return constant_affine(_POINTER)
+            return constant_affine(POINTER)
         case Array(element=element_type, extent=extent) if extent is not None and extent.affine is not None:
             inner = _size(element_type)
             if inner is None or not (inner.is_cst() or extent.affine.is_cst()):

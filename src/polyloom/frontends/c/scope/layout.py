@@ -14,7 +14,8 @@ from polyloom.frontends.c.scope.types import Array, CType, Extent, Pointer, Reco
 from polyloom.polyhedra.loops.tree import Number
 from polyloom.scop.model import StructureMember
 
-_POINTER = 8
+POINTER = 8
+"""Bytes of a pointer, and what its address is a multiple of."""
 
 
 def structure_member(place: Place) -> StructureMember | None:
@@ -94,7 +95,7 @@ def _size(ctype: CType) -> _Size:
         case Scalar(element=element):
             return _Size(element.size, element.size)
         case Pointer():
-            return _Size(_POINTER, _POINTER)
+            return _Size(POINTER, POINTER)
         case Array(element=element, extent=Extent(expression=Number(value=count))):
             inner = _size(element)
             return _Size(count * inner.bytes, inner.alignment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import islpy as isl
@@ -143,15 +143,10 @@ class Scope:
 
     def find(self, name: str) -> Binding | None:
         """Return what a name stands for here. Errors: those of an ``Unusable`` name's declaration."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                found = scope.names[name]
-                if isinstance(found, Unusable):
-                    raise found.fault
-                return found
-            scope = scope.outer
-        return None
+        found = next((scope.names[name] for scope in self._outwards() if name in scope.names), None)
+        if isinstance(found, Unusable):
+            raise found.fault
+        return found
 
     def names_around(self) -> dict[str, Binding]:
         """Return all names that are known here."""
@@ -170,21 +165,19 @@ class Scope:
 
     def record(self, tag: str) -> Record | None:
         """Return the structure with a tag."""
-        scope: Scope | None = self
-        while scope is not None:
-            if tag in scope.records:
-                return scope.records[tag]
-            scope = scope.outer
-        return None
+        return next((scope.records[tag] for scope in self._outwards() if tag in scope.records), None)
 
     def enumeration(self, tag: str) -> CType | None:
         """Return the type of the enumeration with a tag."""
+        found = (scope.enumerations[tag] for scope in self._outwards() if tag in scope.enumerations)
+        return next(found, None)
+
+    def _outwards(self) -> Iterator[Scope]:
+        """Yield the scope, and those around it from the nearest on."""
         scope: Scope | None = self
         while scope is not None:
-            if tag in scope.enumerations:
-                return scope.enumerations[tag]
+            yield scope
             scope = scope.outer
-        return None
 
     @property
     def file(self) -> Scope:
