@@ -16,7 +16,7 @@ import pytest
 from compiled_c import build
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.frontends.c import read_c
-from polyloom.frontends.c.syntax.macros import changeable_macros
+from polyloom.frontends.c.syntax.macros import conditions
 from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram
@@ -121,4 +121,4 @@ def refused(name: str) -> None:
 def macros_are_known() -> None:
     """Macros that another command line would change are told."""
     text = "#ifndef N\n#define N 100\n#endif\nvoid f(int x[N]) { for (int i = 0; i < N; i++) x[i] = i; }\n"
-    assert changeable_macros(Source("f.c", text), {}) == {"N": "100"}
+    assert conditions(Source("f.c", text), {}) == ("(N) == (100)",)

@@ -8,7 +8,7 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
-from polyloom.frontends.c.syntax.macros import OPENMP, UNDEFINED, changeable_macros, conditions
+from polyloom.frontends.c.syntax.macros import OPENMP, conditions
 
 PART = """
 #pragma scop
@@ -92,16 +92,18 @@ MACROS = """\
 
 @pytest.mark.parametrize("preprocessor", [None, "gcc -E"])
 def test_macros_that_another_command_line_would_change(preprocessor: str | None) -> None:
-    found = changeable_macros(Source("f.c", MACROS), {"K": "7", "M": "60", "S": "short"}, (), preprocessor)
-    values = {name: eval(value) if value else UNDEFINED for name, value in found.items()}
-    undefined = dict.fromkeys(["UNUSED", "FAST", "LEVEL"], UNDEFINED)
-    assert values == {"K": 7, "M": 60, "N": 120} | undefined
+    found = conditions(Source("f.c", MACROS), {"K": "7", "M": "60", "S": "short"}, (), preprocessor)
+    (level,) = found
+    *values, unused, fast, height, feature = level.split(" && ")
+    assert {c.split()[0]: eval(c.split("==")[1]) for c in values} == {"(K)": 7, "(M)": 60, "(N)": 120}
+    assert [unused, fast, height] == ["!defined(UNUSED)", "!defined(FAST)", "!defined(LEVEL)"]
+    assert feature == "!defined(__has_feature)"
 
 
 def test_macros_of_headers_are_known(tmp_path: Path) -> None:
     (tmp_path / "sizes.h").write_text("#define N 12\n")
     text = '#include "sizes.h"\n#ifndef N\n#define N 5\n#endif\n'
-    assert changeable_macros(Source("f.c", text), {}, [tmp_path]) == {"N": "12"}
+    assert conditions(Source("f.c", text), {}, [tmp_path]) == ("(N) == (12)",)
 
 
 def test_macros_that_headers_ask_for_are_known(tmp_path: Path) -> None:
@@ -112,7 +114,8 @@ def test_macros_that_headers_ask_for_are_known(tmp_path: Path) -> None:
     folder = tmp_path / "other"
     folder.mkdir()
     (folder / "missing.h").write_text("#if WIDE\n#endif\n")
-    assert changeable_macros(source, {}, [folder]) == {"DOUBLE": UNDEFINED, "WIDE": UNDEFINED}
+    (level,) = conditions(source, {}, [folder])
+    assert set(level.split(" && ")) == {"!defined(DOUBLE)", "!defined(WIDE)"}
 
 
 _ASKED = """\
@@ -133,17 +136,23 @@ int x = __CHAR_BIT__ + _OPENMP;
 def test_what_is_asked_of_a_compiler() -> None:
     given = {OPENMP: "201511"}
     assert conditions(Source("f.c", _ASKED), given) == (
-        "!defined(LEVEL)",
-        "(__CHAR_BIT__ == 8)",
-        "!(__CHAR_BIT__ > 8 || defined(__FAST_MATH__))",
-        "(defined __GNUC__ && !__STRICT_ANSI__)",
-        "(_OPENMP == 201511)",
+        "!defined(LEVEL) && (__CHAR_BIT__ == 8) && !(__CHAR_BIT__ > 8 || defined(__FAST_MATH__))"
+        " && (defined __GNUC__ && !__STRICT_ANSI__) && (_OPENMP == 201511)",
+    )
+
+
+def test_what_a_compiler_may_not_know_is_asked_inside_of_whether_it_does() -> None:
+    asked = "#if defined(__has_{0})\n#if __has_{0}({1})\n#define YES\n#endif\n#endif\n"
+    asking = (("feature", "safe_stack"), ("include", "<math.h>"), ("odd", "x"))
+    text = "".join(asked.format(*names) for names in asking)
+    assert conditions(Source("f.c", text), {}) == (
+        "!defined(__has_feature) && defined(__has_include) && !defined(__has_odd)",
+        "(__has_include(<math.h>))",
     )
 
 
 def test_without_a_compiler_nothing_is_taken_to_be_defined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert conditions(Source("f.c", "#if __GNUC__ > 4\n#endif\n#ifdef linux\n#endif\n"), {}) == (
-        "!defined(linux)",
-        "!(__GNUC__ > 4)",
+        "!defined(linux) && !(__GNUC__ > 4)",
     )

@@ -5,6 +5,16 @@
 #define EACH(i, n) for (int i = 0; i < (n); i++)
 #define BEGIN {
 #define END }
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#define CHECKED 1
+#endif
+#endif
+#ifdef __has_attribute
+#if __has_attribute(__unused__)
+#define UNUSED __attribute__((__unused__))
+#endif
+#endif
 
 static int A[N][N], B[N][N], C[N][N];
 

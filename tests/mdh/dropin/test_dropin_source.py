@@ -77,11 +77,10 @@ def test_a_range_inside_a_line() -> None:
 
 
 def test_with_another_number_for_a_macro_nothing_is_called() -> None:
-    text = replaced(TEXT, ["(N) == (100)", "(M) == (3)"])
-    assert (
-        "  int polyloom_done = 0;\n#if (N) == (100) && (M) == (3)\n      polyloom_done = polyloom_f(" in text
-    )
-    assert "#endif\n      if (!polyloom_done) {\n    SCOP\n      }\n" in text
+    text = replaced(TEXT, ["(N) == (100) && (M) == (3)", "has(x)"])
+    asked = "  int polyloom_done = 0;\n#if (N) == (100) && (M) == (3)\n#if has(x)\n"
+    assert f"{asked}      polyloom_done = polyloom_f(" in text
+    assert "#endif\n#endif\n      if (!polyloom_done) {\n    SCOP\n      }\n" in text
 
 
 def test_what_a_call_cannot_say_is_refused() -> None:

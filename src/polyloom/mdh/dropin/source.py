@@ -195,7 +195,7 @@ def _for_all(buffer: Buffer, place: Place, statement: str) -> str:
 def with_calls(text: str, replacements: Sequence[Replacement], conditions: Sequence[str], file: str) -> str:
     """Return the text with a block in place of each range: a call, and the range itself where it returns 0.
 
-    ``conditions``: of ``#if``, without which nothing is called.
+    ``conditions``: of nested ``#if``, without which nothing is called.
     ``file``: where the functions are.
     """
     pieces, position = [], 0
@@ -226,12 +226,11 @@ def _block(part: Replacement, conditions: Sequence[str], margin: str) -> Iterato
         yield from (f"{margin}  {line}" for line in _all("if (!", asked, ") {"))
         return
     yield f"{margin}  int polyloom_done = 0;"
-    if conditions:
-        yield from _directive(f"#if {' && '.join(conditions)}")
+    for condition in conditions:
+        yield from _directive(f"#if {condition}")
     called = _with_copies(part, call) if part.copies else _all("polyloom_done = ", asked, ";")
     yield from (f"{margin}  {line}" for line in called)
-    if conditions:
-        yield "#endif"
+    yield from ["#endif"] * len(conditions)
     yield f"{margin}  if (!polyloom_done) {{"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from polyloom.diagnostics import Source
@@ -19,7 +19,9 @@ _WORD = re.compile(r"\b[A-Za-z_]\w*")
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif)\b((?:\\\n|[^\n])*)", re.MULTILINE)
 _CHANGED = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", re.MULTILINE)
 _INTEGER = re.compile(r"[\d\s()+\-*/%<>&|^~!=?:xXa-fA-FuUlL]*\d[\d\s()+\-*/%<>&|^~!=?:xXa-fA-FuUlL]*")
-_MARK, _NONE = "__polyloom_value_of__", "__polyloom_none__"
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)[ \t]*\(")
+_HAS = re.compile(r"\b__has_\w+[ \t]*\([^()]*\)")
+_VALUE, _NONE, _HOLDS = "__polyloom_value_of__", "__polyloom_none__", "__polyloom_holds__"
 
 OPENMP = "_OPENMP"
 """What a compiler defines where ``-fopenmp`` is given, as it is for drop-ins in C."""
@@ -37,20 +39,74 @@ def conditions(
     include: Sequence[Path] = (),
     preprocessor: str | None = None,
 ) -> tuple[str, ...]:
-    """Return what a compiler must find so that it builds the program that is read, as conditions of ``#if``.
+    """Return nested conditions of ``#if``: what a compiler must find so that it builds the program read here.
 
     ``#ifndef N`` / ``#define N 100`` gives ``(N) == (100)``; what ``defines`` holds is there too.
     ``#ifdef FAST`` gives ``!defined(FAST)`` where it is not defined. What is asked of the compiler's own
     names (``#if __GNUC__ > 4``, ``#ifdef _OPENMP``) is there as it was found: ``(__GNUC__ > 4)``.
+    A question with arguments (``__has_feature(x)``) stands in an ``#if`` of its own, inside of one that asks
+    whether it is defined: a compiler that does not know it could not read it.
     """
     texts = [_COMMENT.sub(" ", text) for text in own_texts(source, include)]
-    named = changeable_macros(source, defines, include, preprocessor)
-    of_names = [f"({n}) == ({v})" if v else f"!defined({n})" for n, v in named.items() if n != OPENMP]
-    asked = [q for q in _asked_of_compilers(texts) if q not in named]
-    found = _evaluated(source, [f"#if {q}\n{_MARK} {k} 1 ;\n#endif" for k, q in enumerate(asked)])
-    text = preprocess(found, defines, include, preprocessor)
-    true = {int(k) for k in re.findall(rf"{_MARK}\s+(\d+)\s+1", text)}
-    return (*of_names, *(_said(q, holds=k in true) for k, q in enumerate(asked)))
+    asked = _asked_of_compilers(texts)
+    guarded, names = _asked_of_users(source, defines, texts)
+    text = preprocess(_asking(source, names, asked), defines, include, preprocessor)
+    named = _changeable(guarded, _values(text, names))
+    holds = {question: h for question, h in _holding(text, asked).items() if question not in named}
+    outer = [f"({n}) == ({v})" if v else f"!defined({n})" for n, v in named.items() if n != OPENMP]
+    outer += [_said(question, holds=h) for question, h in holds.items() if not _called(question)]
+    inner = [_said(question, holds=h) for question, h in holds.items() if _called(question)]
+    return tuple(" && ".join(level) for level in (outer, inner) if level)
+
+
+def _called(question: str) -> list[str]:
+    return [name for name in _CALLED.findall(question) if name != "defined"]
+
+
+def _asking(source: Source, names: Sequence[str], asked: Sequence[str]) -> Source:
+    """Return the text with questions to the preprocessor behind it."""
+    of_names = [
+        f"#ifdef {name}\n{_VALUE} {k} {name} ;\n#else\n{_VALUE} {k} {_NONE} ;\n#endif"
+        for k, name in enumerate(names)
+    ]
+    of_questions = [
+        f"#if {' && '.join(['1', *(f'defined({name})' for name in _called(question))])}\n"
+        f"#if {question}\n{_HOLDS} {k} 1 ;\n#else\n{_HOLDS} {k} 0 ;\n#endif\n#endif"
+        for k, question in enumerate(asked)
+    ]
+    return Source(source.name, "\n".join([source.text, *of_names, *of_questions, ""]))
+
+
+def _values(text: str, names: Sequence[str]) -> dict[str, str]:
+    """Return what names stand for, as the preprocessor said; ``_NONE`` for those that are not defined."""
+    found = re.findall(rf"{_VALUE}\s+(\d+)\s([^;]*);", text)
+    return {names[int(k)]: value.strip() for k, value in found}
+
+
+def _holding(text: str, asked: Sequence[str]) -> dict[str, bool]:
+    """Return which questions hold, without those that the compiler does not know."""
+    return {asked[int(k)]: value == "1" for k, value in re.findall(rf"{_HOLDS}\s+(\d+)\s+([01])", text)}
+
+
+def _changeable(guarded: Collection[str], values: Mapping[str, str]) -> dict[str, str]:
+    """Return macros of which another ``-D`` would make another program, with their integer values as text.
+
+    Names that begin with ``_`` are the compiler's.
+    """
+    undefined = {n: UNDEFINED for n, v in values.items() if v == _NONE and not n.startswith("_")}
+    return {n: v for n, v in values.items() if n in guarded and _INTEGER.fullmatch(v)} | undefined
+
+
+def _asked_of_users(
+    source: Source, defines: Mapping[str, str], texts: Sequence[str]
+) -> tuple[Collection[str], Sequence[str]]:
+    """Return the names that a text defines where nobody has, and those with all that it asks for."""
+    guarded = dict.fromkeys([*defines, *_GUARDED.findall(source.text)])
+    guards = {name for text in texts for name in _OF_A_HEADER.findall(text)}
+    lines = [_HAS.sub(" ", line) for text in texts for line in _ASKED.findall(text)]
+    asked = dict.fromkeys(name for line in lines for name in _NAME.findall(_STRING.sub(" ", line)))
+    others = (n for n in asked if n not in guarded and n not in guards and n != "defined")
+    return guarded, (*guarded, *others)
 
 
 def _said(question: str, *, holds: bool) -> str:
@@ -75,7 +131,8 @@ def _asked_of_compilers(texts: Sequence[str]) -> tuple[str, ...]:
             if not words & names:
                 continue
             whole = "__has_" in rest or (words <= names and not _SETTLED & set(_WORD.findall(rest)))
-            parts = [question] if whole else _each(sorted(words & names), table)
+            known = [f"defined({name})" for name in _called(question)]
+            parts = [*known, question] if whole else _each(sorted(words & names), table)
             found |= dict.fromkeys(parts)
         outside = set(_WORD.findall(_STRING.sub(" ", _DIRECTIVE.sub(" ", text))))
         found |= dict.fromkeys(q for q in _each(sorted(outside & names & table.keys()), table) if "==" in q)
@@ -89,37 +146,3 @@ def _each(names: Sequence[str], table: Mapping[str, str]) -> list[str]:
 
 def _words(texts: Sequence[str]) -> set[str]:
     return {word for text in texts for word in _WORD.findall(text)}
-
-
-def _evaluated(source: Source, questions: Sequence[str]) -> Source:
-    """Return the text with questions to the preprocessor behind it."""
-    return Source(source.name, "\n".join([source.text, *questions, ""]))
-
-
-def changeable_macros(
-    source: Source,
-    defines: Mapping[str, str],
-    include: Sequence[Path] = (),
-    preprocessor: str | None = None,
-) -> dict[str, str]:
-    """Return macros of which another ``-D`` would make another program, with their integer values as text.
-
-    ``#ifndef N`` / ``#define N 100`` gives ``{"N": "100"}``; what ``defines`` holds is there too.
-    ``#ifdef FAST`` gives ``{"FAST": UNDEFINED}`` where it is not defined; names that begin with ``_`` are the
-    compiler's, of which ``conditions`` tells.
-    """
-    guarded = dict.fromkeys([*defines, *_GUARDED.findall(source.text)])
-    texts = [_COMMENT.sub(" ", text) for text in own_texts(source, include)]
-    guards = {name for text in texts for name in _OF_A_HEADER.findall(text)}
-    lines = [line for text in texts for line in _ASKED.findall(text)]
-    asked = dict.fromkeys(name for line in lines for name in _NAME.findall(_STRING.sub(" ", line)))
-    names = [*guarded, *(n for n in asked if n not in guarded and n not in guards and n != "defined")]
-    questions = [
-        f"#ifdef {name}\n{_MARK} {k} {name} ;\n#else\n{_MARK} {k} {_NONE} ;\n#endif"
-        for k, name in enumerate(names)
-    ]
-    text = preprocess(_evaluated(source, questions), defines, include, preprocessor)
-    found = {int(k): value.strip() for k, value in re.findall(rf"{_MARK}\s+(\d+)\s([^;]*);", text)}
-    values = {name: found[k] for k, name in enumerate(names) if k in found}
-    undefined = {n: UNDEFINED for n, value in values.items() if value == _NONE and not n.startswith("_")}
-    return {n: v for n, v in values.items() if n in guarded and _INTEGER.fullmatch(v)} | undefined

@@ -61,6 +61,7 @@ _TRICKY = re.compile(
 """Where preprocessors may differ: conditions, macros with arguments, lines that go on."""
 _NO_LINES = dict.fromkeys(map(ord, "\f\v\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 """What ends a line for Python and not for C: form feeds between the functions of GNU's programs."""
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _MDH = re.compile(r"^([ \t]*)#([ \t]*)mdh\b", re.MULTILINE)
 
 
@@ -186,12 +187,24 @@ def _pcpp(source: Source, defines: Mapping[str, str], folders: Sequence[Path]) -
             return io.StringIO(Path(includepath).read_text(encoding="utf-8-sig", errors="replace"))
 
         def parsegen(self, input: str, *names: Any) -> Any:
+            self.define_named_in(input)
             return super().parsegen(_plain(input), *names)
 
+        def define_named_in(self, text: str) -> None:
+            """Define what the compiler does, as far as a text names it: there are hundreds."""
+            for name in _WORD.findall(text):
+                if (definition := of_compiler.pop(name, None)) is not None:
+                    self.define(definition)
+                    self.define_named_in(definition)
+
+    given = {**_DIALECT, **defines}
+    by_name = ((macro.partition("(")[0], f"{macro} {value}") for macro, value in compilers_macros().items())
+    of_compiler = {name: definition for name, definition in by_name if name not in given}
     processor: Any = Quiet(lexer())
     processor.line_directive = "#line"
-    for macro, value in {**compilers_macros(), **_DIALECT, **defines}.items():
+    for macro, value in given.items():
         processor.define(f"{macro} {value}")
+        processor.define_named_in(value)
     for folder in folders:
         processor.add_path(str(folder))
     processor.rewrite_paths = []  # names stay as they were given, so that the source is known by its own
