@@ -87,13 +87,20 @@ def test_a_refused_layer_does_not_stop_the_others(capsys: Captured, net: list[st
 @pytest.fixture
 def _broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """A compiler that breaks at one layer."""
+    monkeypatch.setattr(simulation, "_simulated_layers", broken)
+
+
+def broken(tasks: Sequence[alike_layers.LayerTask]) -> list[LayerRun]:
+    """Simulate layers, in a child, with a compiler that breaks at one of them."""
 
     def compile_wafer(program: Program, *args: Any, **named: Any) -> Any:
         assert program.name != "g", "a rule is broken"
         return plain(program, *args, **named)
 
     plain = simulation.compile_wafer
-    monkeypatch.setattr(simulation, "compile_wafer", compile_wafer)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulation, "compile_wafer", compile_wafer)
+        return simulation._simulated_layers(tasks)
 
 
 @pytest.mark.usefixtures("_broken")
@@ -124,11 +131,12 @@ def deadly(tasks: Sequence[alike_layers.LayerTask]) -> list[LayerRun]:
     return simulation._simulated_layers(tasks)
 
 
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "1"], ["--jobs", "2"]], ids=["none", "1", "2"])
 def test_a_death_in_a_layer_does_not_stop_the_others(
-    capsys: Captured, net: list[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Captured, net: list[str], monkeypatch: pytest.MonkeyPatch, jobs: list[str]
 ) -> None:
     monkeypatch.setattr(simulation, "_simulated_layers", deadly)
-    out, err = refused(capsys, [*net, "--check", "--jobs", "2"], 1)
+    out, err = refused(capsys, [*net, "--check", *jobs], 1)
     assert out.count("passed") == 2 and "2 of 3 layers" in out
     assert "error[worker-lost]" in err and "SIGKILL" in err
     assert "in the layer `g`" in err and "in the layer `h`" not in err

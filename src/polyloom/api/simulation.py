@@ -153,7 +153,7 @@ def simulate_layers(
     memory: int | None = None,
     check: bool = False,
     progress: Callable[[str], None] | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
     cluster: Any = None,
     **options: Any,
 ) -> ModelRun:
@@ -163,8 +163,8 @@ def simulate_layers(
     from a fixed seed). ``maps``: a map for a layer, by its name; what that leaves open is chosen, and
     everything for a layer that has none. ``check`` compares each layer with the evaluator, within the error
     bound. ``progress`` is called with a layer's name before it. ``jobs``: how many layers at a time, in
-    processes of their own; ``cluster``: the address of a dask scheduler, or a ``distributed.Client``,
-    whose workers do them, on each one at a time. ``options``: as of ``simulate``.
+    processes of their own (None: in this one); ``cluster``: the address of a dask scheduler, or a
+    ``distributed.Client``, whose workers do them, on each one at a time. ``options``: as of ``simulate``.
 
     A layer that is refused, in which Polyloom itself fails, or of which two processes died, has the reason in
     its ``refusal``; the others run all the same.
@@ -191,7 +191,7 @@ def simulate_layers(
             if progress is not None:
                 progress(task.layer.name)
 
-    with crew_of(jobs, cluster) as crew:
+    with crew_of(jobs, cluster, apart=len(groups) > 1) as crew:
         found = crew.each(_simulated_layers, groups, begun, _lost_layers)
     order = {id(task): k for k, task in enumerate(tasks)}
     places = [order[id(task)] for task in chain.from_iterable(groups)]

@@ -32,7 +32,8 @@ def run_layers(
     """Simulate the layers and print them.
 
     ``folder``: of maps, NAME.map for a layer; ``common``: the options of ``simulate`` that hold for each;
-    ``report``: where a page goes; ``crew``: ``jobs`` and ``cluster``.
+    ``report``: where a page goes; ``crew``: ``jobs`` (one, in a process
+    of its own, where not given) and ``cluster``.
     Raises what the layers were refused for, when all of them have been printed.
     """
     from polyloom.api.simulation import simulate_layers
@@ -47,7 +48,16 @@ def run_layers(
     maps = {} if folder is None else _maps(folder, layers)
     watch = None if report is None else ()
     with layer_status(len(layers)) as progress:
-        run = simulate_layers(loaded, arrays, maps, watch=watch, progress=progress, **crew, **common)
+        run = simulate_layers(
+            loaded,
+            arrays,
+            maps,
+            watch=watch,
+            progress=progress,
+            jobs=crew["jobs"] or 1,
+            cluster=crew["cluster"],
+            **common,
+        )
     chosen = [(r.layer.program.name, r.choice.text) for r in run.layers if r.choice is not None]
     write_maps(click.get_current_context().params.get("write_map"), chosen)
     if report is not None:
@@ -84,7 +94,7 @@ def explain_layers_of(
     maps = {} if folder is None else _maps(folder, layers)
     if not any(crew.values()) and len(layers) > 1:
         crew = {"jobs": min(len(layers), available_threads()), "cluster": None}
-    with crew_of(**crew) as workers, layer_status(len(layers)) as progress:
+    with crew_of(**crew, apart=len(layers) > 1) as workers, layer_status(len(layers)) as progress:
         found = explain_layers(loaded.program, maps, progress=progress, crew=workers, **common)
     chosen = [(each.layer.program.name, each.choice.text) for each in found.layers if each.choice is not None]
     write_maps(click.get_current_context().params.get("write_map"), chosen)

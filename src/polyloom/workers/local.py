@@ -107,12 +107,13 @@ class LocalCrew:
 
 
 @contextmanager
-def crew_of(jobs: int | None = None, cluster: Any = None) -> Iterator[Crew]:
+def crew_of(jobs: int | None = None, cluster: Any = None, *, apart: bool = False) -> Iterator[Crew]:
     """Give those who do tasks: workers of a cluster, so many children, or this process alone.
 
-    ``cluster``: the address of a dask scheduler, or a ``distributed.Client``. Errors: ``cluster-...``.
+    ``cluster``: the address of a dask scheduler, or a ``distributed.Client``; ``apart``: one job is a
+    child's, too, whose death this process survives. Errors: ``cluster-...``.
     """
-    if cluster is None and (jobs is None or jobs <= 1):
+    if cluster is None and (jobs is None or jobs <= (0 if apart else 1)):
         yield ALONE
         return
     crew = LocalCrew(jobs or 1) if cluster is None else ClusterCrew(Cluster(cluster))
