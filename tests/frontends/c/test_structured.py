@@ -1,4 +1,4 @@
-"""``continue`` on data and ``switch``: what gcc makes of them, or a refusal."""
+"""``continue`` on data, ``switch`` and ``do`` loops that run once: what gcc makes of them, or a refusal."""
 
 from __future__ import annotations
 
@@ -27,12 +27,17 @@ ACCEPTED = {
     "loop in a case": "switch (i & 1) { case 0: for (int j = 0; j < 2; j++) { if (j > i) break; y[i] += j; } "
     "break; default: y[i] = x[i]; }",
     "changes its own": "switch (x[i]) { case 1: x[i] = 2; break; case 2: x[i] = 1; y[i] = 3; break; }",
+    "once": "do { int t = x[i]; x[i] = y[i]; y[i] = t; } while (0); y[i]++;",
+    "once, left": "do { if (x[i]) break; y[i] = 1; if (x[i] < -1) continue; y[i] = 2; } while (0); x[i]++;",
+    "once, no block": "if (x[i]) do y[i] = x[i]; while (0); else do ; while (0);",
     "nothing": "switch (x[i]) { case 1: ; } switch (y[i]) { }",
 }
 
 REFUSED = {
     "meet again": "if (x[i]) { if (y[i]) continue; y[i] = 1; } x[i] = 2;",
     "hidden name": "if (x[i]) { int n = 3; if (y[i]) continue; y[i] = n; } else continue; x[i] = n;",
+    "once, met again": "do { if (x[i]) { if (y[i]) break; y[i] = 1; } x[i] = 2; } while (0);",
+    "more than once": "do { y[i]++; } while (1);",
     "side effect": "switch (x[i]++) { case 1: y[i] = 2; }",
     "before a label": "switch (x[i]) { int t; case 1: y[i] = 2; }",
     "inside a loop": "switch (x[i]) { case 1: for (int j = 0; j < 2; j++) { case 2: y[i] = 2; } }",
@@ -56,7 +61,7 @@ def test_jumps_that_choose(name: str) -> None:
 def test_jumps_that_do_more(name: str) -> None:
     with pytest.raises(PolyloomError) as refusal:
         polyloom.load(program(REFUSED[name])).run(n=40)
-    assert refusal.value.diagnostics[0].code in ("c-data-jump", "c-statement")
+    assert refusal.value.diagnostics[0].code in ("c-data-jump", "c-statement", "c-while")
 
 
 def test_where_no_data_plays_a_part_cases_are_domains() -> None:
@@ -66,3 +71,8 @@ def test_where_no_data_plays_a_part_cases_are_domains() -> None:
     assert [s.condition for s in scop.statements] == [None, None]
     wanted = [isl.Set(f"[n] -> {{ S{k + 1}[i] : 0 <= i < n and i mod 3 = {k} }}") for k in range(2)]
     assert all(s.domain.is_equal(w) for s, w in zip(scop.statements, wanted, strict=True))
+
+
+def test_a_loop_that_runs_once_may_be_the_whole_part() -> None:
+    text = "void f(int n, int x[n], int y[n]) { do { for (int i = 0; i < n; i++) y[i] += x[i]; } while (0); }"
+    assert polyloom.load(text).run(n=40, check=True).passed

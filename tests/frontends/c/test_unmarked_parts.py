@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from polyloom import load
 from polyloom.diagnostics import PolyloomError, Source, Unsupported
 from polyloom.frontends.c import read_computed
 from polyloom.frontends.c.read import Part
+from polyloom.frontends.c.syntax.statement_macros import Kind, statement_macros
 
 LOOP = "for (int i = 0; i < n; i++) x[i] += 1;"
 OTHER = "for (int i = 0; i < n; i++) y[i] = 2 * x[i];"
@@ -18,7 +20,18 @@ void stop(int);
 #define EACH(i) for (int i = 0; i < n; i++)
 #define BEGIN {
 #define END }
+#define SWAP(a, b) do { float swapped = a; a = b; b = swapped; } while (0)
+#define TWO(a, b) a += 1; b = a
+#define IF_POSITIVE(a) if ((a) > 0)
+#define NESTED(a, b) TWO(a, b)
+#define MANY(a) a = 1;
+#undef MANY
+#define MANY(a) a = 2; y[0] = 3
+#define GUARDED(a, b) do if (a > 0) { b = 1; } while (0)
 """
+
+FIRST = HEAD.count("\n") + 2
+"""The line of the first statement."""
 
 
 def parts(body: str, *, outside: str = "") -> Sequence[Part]:
@@ -53,6 +66,10 @@ def taken(body: str, **options: str) -> list[str]:
         (f"stop(1);\n#pragma omp for\nfor (int k = 0; k < m; k++) {{ {LOOP} }}", [LOOP]),
         (f'stop(";}}for"[0]); /* for {{ */ {LOOP} // }}', [LOOP]),
         ("stop(1); for (int i = 0; i < n; i++) { x[i] = '}' /* } */; }", None),
+        ("stop(1); for (int i = 0; i < n; i++) SWAP(x[i], y[i]);", None),
+        ("stop(1); for (int i = 0; i < n; i++) { SWAP(x[i], y[i]); NESTED(x[i], y[i]); }", None),
+        ("stop(1); for (int i = 0; i < n; i++) { IF_POSITIVE(x[i]) { y[i] = 1; } else x[i] = 4; }", None),
+        ("stop(1); for (int i = 0; i < n; i++) {\n EACH(j) y[j] += 1;\n }", None),
         ("stop(1); for (int i = 0; i < n; i++) if (i > 3) x[i] = 1; else { x[i] = 2; }", None),
     ],
 )
@@ -72,6 +89,13 @@ def test_loops_that_are_taken(body: str, wanted: list[str] | None) -> None:
         "for (int i = 0; i < 20; i++) x[i] = 1;",
         "for (int i = m; i < m + 5; i++) stop(i);",
         "int i; for (i = 0; i < n; i++) x[i] = 1; stop(i);",
+        "for (int i = 0; i < n; i++) TWO(x[i], y[0]);",
+        "for (int i = 0; i < n; i++) NESTED(x[i], y[0]);",
+        "for (int i = 0; i < n; i++) MANY(x[i]);",
+        "for (int i = 0; i < n; i++) IF_POSITIVE(x[i]) y[i] = 1; else y[i] = 2;",
+        "for (int i = 0; i < n; i++) IF_POSITIVE(x[i]) { y[i] = 1; }",
+        "for (int i = 0; i < n; i++) { BEGIN x[i] = 1; } END",
+        "for (int i = 0; i < n; i++) GUARDED(x[i], y[i]);",
         "for (int i = 0; i < n; i++)\n#ifdef M\nx[i] = 1;\n#else\nx[i] = 2;\n#endif\n",
     ],
 )
@@ -119,7 +143,8 @@ def test_it_is_said_which_and_why() -> None:
     (remark,) = first.scop.remarks
     assert not second.scop.remarks
     assert remark.code == "c-unmarked" and "`stop` is a function" in remark.message
-    assert remark.notes == ("taken by themselves are the loops in line 6, 8; the rest stays as it is",)
+    lines = f"{FIRST}, {FIRST + 2}"
+    assert remark.notes == (f"taken by themselves are the loops in line {lines}; the rest stays as it is",)
 
 
 def test_it_is_said_of_a_function_without_any() -> None:
@@ -158,3 +183,43 @@ def test_what_is_called_belongs_to_the_caller() -> None:
     text = CALLER.format(argument="(number *)0").replace("doubled(n, (number *)0);", "")
     found = read_computed(Source("f.c", text), unmarked=True)
     assert [part.name for part in found] == ["caller"]
+
+
+def test_macros_that_hold_statements_come_from_headers_too(tmp_path: Path) -> None:
+    (tmp_path / "two.h").write_text("#define TWO(a, b) a += 1; /* { */ \\\n  b = a\n")
+    loop = "for (int i = 0; i < n; i++) TWO(x[i], y[0]);"
+    text = f"#include <two.h>\nvoid s(int);\nvoid f(int n, float *x, float *y) {{ s(n); {loop} {OTHER} }}"
+    (part,) = read_computed(Source("f.c", text), include=[tmp_path], unmarked=True)
+    assert text[slice(*part.extent)] == OTHER
+    text = text.replace("#include <two.h>\n", "")
+    (part,) = read_computed(Source("f.c", text), defines={"TWO(a,b)": "a += 1; b = a"}, unmarked=True)
+    assert text[slice(*part.extent)] == OTHER
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("(a) + (b)", None),
+        ("a += b", None),
+        ("do { a; b; } while (0)", Kind.STATEMENT),
+        ("do { a; } while (0);", Kind.SEVERAL),
+        ("((pair){a, b})", Kind.STATEMENT),
+        ("({ int t = a; t; })", Kind.STATEMENT),
+        ("{ a; }", Kind.SEVERAL),
+        ("if (a)", Kind.SEVERAL),
+        ("a; b", Kind.SEVERAL),
+        ("{ a;", Kind.OPEN),
+        ("} while (0)", Kind.OPEN),
+        ("f(a", Kind.OPEN),
+        ("\"{\" ';' a", None),
+        ("do { OPENED } } while (0)", Kind.OPEN),
+        ("do { TWICE } while (0)", Kind.STATEMENT),
+        ("(TWICE)", Kind.SEVERAL),
+        ("ONCE", Kind.STATEMENT),
+        ("ITSELF", None),
+    ],
+)
+def test_what_a_macro_holds(value: str, wanted: Kind | None) -> None:
+    others = {"OPENED": "{", "TWICE": "a; b", "ONCE": "do { } while (0)", "ITSELF": "ITSELF + M"}
+    found = statement_macros(["".join(f"#define {n} {v}\n" for n, v in others.items())], {"M(a)": value})
+    assert found.get("M") == wanted

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from math import prod
 from pathlib import Path
@@ -37,8 +37,9 @@ from polyloom.frontends.c.scope.writes import addressed
 from polyloom.frontends.c.syntax.faults import fail, worst
 from polyloom.frontends.c.syntax.parse import parse, parsed
 from polyloom.frontends.c.syntax.places import Places
-from polyloom.frontends.c.syntax.preprocess import preprocess, preprocess_with_system
+from polyloom.frontends.c.syntax.preprocess import own_texts, preprocess, preprocess_with_system
 from polyloom.frontends.c.syntax.regions import PAIR, Region, extent_in, helpers, loop_lines, regions
+from polyloom.frontends.c.syntax.statement_macros import Kind, statement_macros
 from polyloom.frontends.c.syntax.steps import with_steps_apart
 from polyloom.frontends.c.syntax.unmarked_parts import unmarked_parts
 from polyloom.frontends.c.walk.control import walk_all
@@ -139,7 +140,8 @@ def read_parts(
             if not unmarked:
                 return tuple(_explained(region, tree, places, mode) for region in found)
             others = () if function is not None else helpers(tree, places)
-            return _unmarked(found, others, tree, places, mode)
+            macros = statement_macros(own_texts(source, include, angled=True), defines or {})
+            return _unmarked(found, others, tree, places, _Way(mode, macros))
     except RecursionError:
         fail("c-syntax", "an expression or a statement is nested too deeply", None, helps=["take it apart"])
 
@@ -166,8 +168,16 @@ def _tree(
         return tree
 
 
+@dataclass(frozen=True)
+class _Way:
+    """How loops are read that nobody marked, and the macros of their file that hold statements."""
+
+    mode: Mode
+    macros: Mapping[str, Kind]
+
+
 def _unmarked(
-    found: Sequence[Region], called: Sequence[Region], tree: c_ast.FileAST, places: Places, mode: Mode
+    found: Sequence[Region], called: Sequence[Region], tree: c_ast.FileAST, places: Places, way: _Way
 ) -> tuple[Part, ...]:
     """Return regions as parts, or the loops in them that are some. Errors: where there is none at all.
 
@@ -178,14 +188,14 @@ def _unmarked(
     further = (region for region in called if faults and id(region.function) not in seen)
     for region in chain(found, further):
         try:
-            part = _explained(region, tree, places, mode, asked=True)
+            part = _explained(region, tree, places, way.mode, asked=True)
             scop_of(part)
             parts.append(part)
         except PolyloomError as fault:
             if region.marked:
                 raise
             faults.append(fault)
-            loops = _loops_of(region, fault, tree, places, mode)
+            loops = _loops_of(region, fault, tree, places, way)
             parts += loops
             left += [] if loops else [_left_alone(region, fault)]
     if not parts and faults:
@@ -196,17 +206,18 @@ def _unmarked(
 
 
 def _loops_of(
-    region: Region, fault: PolyloomError, tree: c_ast.FileAST, places: Places, mode: Mode
+    region: Region, fault: PolyloomError, tree: c_ast.FileAST, places: Places, way: _Way
 ) -> tuple[Part, ...]:
     """Return the loops of a function that as a whole is none, the first with a remark that says so."""
-    found = unmarked_parts(region.function, places, lambda inner: _computed(inner, tree, places, mode))
+    read = partial(_computed, tree=tree, places=places, mode=way.mode)
+    found = unmarked_parts(region.function, places, read, way.macros)
     if not found:
         return ()
     first, *others = found
     return (replace(first, remarks=(*first.remarks, _taken_apart(region, found, fault))), *others)
 
 
-def _computed(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part | None:
+def _computed(region: Region, *, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part | None:
     """Return a part that can be computed and replaced; None for what is none, or is over at once."""
     try:
         part = _part(region, tree, places, mode, asked=True)

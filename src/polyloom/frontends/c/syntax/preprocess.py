@@ -52,6 +52,7 @@ _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+mdh\b.*$", re.MULTILINE)
 _EMPTY_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]*(//.*|/\*.*\*/[ \t]*)?$", re.MULTILINE)
 """What C lets stand and pcpp falls over."""
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_INCLUDED_BOTH = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _HAS = re.compile(r"^[ \t]*#[ \t]*(?:el)?if\b.*\b__has_\w+[ \t]*\(", re.MULTILINE)
 """What only the compiler knows: whether it has a function, an attribute, a header."""
 _TRICKY = re.compile(
@@ -112,13 +113,16 @@ def _words(text: str) -> str:
     return "".join("".join(line.split()) for line in text.split("\n") if not line.lstrip().startswith("#"))
 
 
-def own_texts(source: Source, include: Sequence[Path]) -> Iterator[str]:
-    """Yield the text of a file, and of those that it includes by ``#include "name"``, each once."""
+def own_texts(source: Source, include: Sequence[Path], *, angled: bool = False) -> Iterator[str]:
+    """Yield the text of a file, and of those that it includes by ``#include "name"``, each once.
+
+    ``angled``: also of those that it includes by ``#include <name>``, where they lie in the same folders.
+    """
     ahead, seen = [(Path(source.name).parent, source.text)], set[Path]()
     while ahead:
         folder, text = ahead.pop()
         yield text
-        for name in _INCLUDED.findall(text):
+        for name in (_INCLUDED_BOTH if angled else _INCLUDED).findall(text):
             path = next((p for f in (folder, *include) if (p := (f / name).resolve()).is_file()), None)
             if path is not None and path not in seen:
                 seen.add(path)

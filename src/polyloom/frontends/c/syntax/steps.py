@@ -29,7 +29,15 @@ def _in_blocks(node: c_ast.Node) -> None:
     match node:
         case c_ast.Compound(block_items=items) if items:
             node.block_items = [new for item in items for new in _statements(item)]
-        case c_ast.For(stmt=stmt) | c_ast.Label(stmt=stmt) if stmt is not None:
+        case c_ast.Case(stmts=items) | c_ast.Default(stmts=items) if items:
+            node.stmts = [new for item in items for new in _statements(item)]
+        case (
+            c_ast.For(stmt=stmt)
+            | c_ast.While(stmt=stmt)
+            | c_ast.DoWhile(stmt=stmt)
+            | c_ast.Label(stmt=stmt)
+            | c_ast.Switch(stmt=stmt)
+        ) if stmt is not None:
             node.stmt = _one(stmt)
         case c_ast.If(iftrue=iftrue, iffalse=iffalse):
             node.iftrue = None if iftrue is None else _one(iftrue)

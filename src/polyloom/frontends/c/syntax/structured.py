@@ -1,7 +1,8 @@
-"""Jumps that only choose what comes next, as nested ``if``: ``continue`` in a loop, and ``switch``.
+"""Jumps that only choose what comes next, as nested ``if``: ``continue`` in a loop, ``switch``, ``do`` once.
 
 ``if (c) continue; rest`` is ``if (!c) { rest }``, and ``switch (e) { case 1: A; break; default: B }`` is
 ``if (e == 1) { A } else { B }``. A case that falls through goes on with the statements of those below it.
+``do { A } while (0)``, as macros with several statements have it, is ``{ A }``.
 What no nesting says stays as it is: two ways that meet again behind a jump, a label, a ``switch`` whose
 expression has side effects.
 """
@@ -41,8 +42,22 @@ def structured(node: c_ast.Node | None) -> c_ast.Node | None:
         case c_ast.Switch():
             chosen = _chosen(node)
             return node if chosen is None else structured(chosen)
+        case c_ast.DoWhile(cond=c_ast.Constant(type="int", value="0")):
+            once = _once(node)
+            return node if once is None else once
         case _:
             return node
+
+
+def _once(node: c_ast.DoWhile) -> c_ast.Node | None:
+    """Return the body of a ``do`` loop that runs once, without the jumps to its end; None where some stay."""
+    items: Items | None = _items(structured(node.stmt))
+    for jump in (c_ast.Break, c_ast.Continue):
+        if items is not None and any(_leaves(item, jump) for item in items):
+            items = _nested(items, jump)
+    if items is None or any(_leaves(item, jump) for item in items for jump in (c_ast.Break, c_ast.Continue)):
+        return None
+    return _block(items, node.coord)
 
 
 def _for(node: c_ast.For, body: c_ast.Node | None) -> c_ast.For:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Generic, TypeVar
@@ -24,6 +24,7 @@ from polyloom.frontends.c.syntax.nodes import nodes_in
 from polyloom.frontends.c.syntax.openmp import keeps_its_form
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.regions import Region, closing_brace
+from polyloom.frontends.c.syntax.statement_macros import Kind
 
 Found = TypeVar("Found")
 
@@ -34,18 +35,32 @@ MOST_TRIES = 200
 
 
 def unmarked_parts(
-    function: c_ast.FuncDef, places: Places, read: Callable[[Region], Found | None]
+    function: c_ast.FuncDef,
+    places: Places,
+    read: Callable[[Region], Found | None],
+    macros: Mapping[str, Kind],
 ) -> tuple[Found, ...]:
-    """Return what ``read`` gives for the parts of a function; it gives None for a region that is none."""
-    finder = _Finder(function, places.source.text, _starts(function, places), read)
+    """Return what ``read`` gives for the parts of a function; it gives None for a region that is none.
+
+    ``macros``: those of ``statement_macros``.
+    """
+    finder = _Finder(function, _Text(places.source.text, macros), _starts(function, places), read)
     finder.search(list(function.body.block_items or ()), [])
     return tuple(finder.found)
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A file, and the macros in it that hold statements."""
+
+    characters: str
+    macros: Mapping[str, Kind]
 
 
 @dataclass(eq=False)
 class _Finder(Generic[Found]):
     function: c_ast.FuncDef
-    text: str
+    text: _Text
     starts: Mapping[c_ast.Node, int]
     read: Callable[[Region], Found | None]
     found: list[Found] = field(default_factory=list)
@@ -143,20 +158,45 @@ _LEXEME = re.compile(
 )
 
 
-def _text_of(body: Sequence[c_ast.Node], text: str, starts: Mapping[c_ast.Node, int]) -> Range | None:
+def _text_of(body: Sequence[c_ast.Node], text: _Text, starts: Mapping[c_ast.Node, int]) -> Range | None:
     """Return the range of characters of statements that begin with a loop or a pragma and end with a loop.
 
     None where these do not stand in the file as they are. ``starts``: of loops and pragmas.
     """
     first, last = starts.get(body[0]), starts.get(body[-1])
-    end = None if first is None or last is None else _statement_end(text, last)
-    if first is None or end is None or end <= first:
+    end = None if first is None or last is None else _statement_end(text.characters, last)
+    if first is None or last is None or end is None or end <= first:
         return None
-    written = [found.group() for found in _LEXEME.finditer(text, first, end)]
-    if any(_is_conditional(lexeme) for lexeme in written):
+    if any(_is_conditional(word) for word, _ in _lexemes(text.characters, first, end)):
         return None
+    if _hidden(text, first, end):
+        return (first, end) if _shows_its_end(text, first, last, end) else None
+    written = [word for word, _ in _lexemes(text.characters, first, end)]
     loops, braces = _count(body, (c_ast.For,)), _count(body, _BRACES)
     return (first, end) if (written.count("for"), written.count("{")) == (loops, braces) else None
+
+
+def _lexemes(text: str, start: int, end: int) -> Iterator[tuple[str, int]]:
+    """Yield what stands in a range, each with how many braces are open behind it."""
+    depth = 0
+    for found in _LEXEME.finditer(text, start, end):
+        depth += {"{": 1, "}": -1}.get(found.group(), 0)
+        yield found.group(), depth
+
+
+def _hidden(text: _Text, start: int, end: int) -> bool:
+    """Whether macros that hold statements are used in a range."""
+    return any(word in text.macros for word, _ in _lexemes(text.characters, start, end))
+
+
+def _shows_its_end(text: _Text, first: int, last: int, end: int) -> bool:
+    """Whether the text of some statements ends where they do, whatever macros hold.
+
+    ``last``: where the last one begins. A macro with several statements does not matter inside of braces.
+    """
+    kinds = [text.macros.get(word, Kind.PLAIN) for word, _ in _lexemes(text.characters, first, end)]
+    outside = [w for w, depth in _lexemes(text.characters, last, end) if depth == 0]
+    return Kind.OPEN not in kinds and all(text.macros.get(w) is not Kind.SEVERAL for w in outside)
 
 
 def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:

@@ -64,7 +64,7 @@ def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stop
             return _for(_assign_first(structured(node), state), state)
         case c_ast.If():
             return walk_if(node, state)
-        case c_ast.Switch() if (chosen := structured(node)) is not node:
+        case c_ast.Switch() | c_ast.DoWhile() if (chosen := structured(node)) is not node:
             return _statement(chosen, state)
         case c_ast.Label(name=name, stmt=stmt):
             return _statement(stmt, state, name)
