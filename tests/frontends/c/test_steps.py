@@ -22,7 +22,7 @@ def targets(statement: str) -> list[str]:
         ("if (b[i] > 0) a[i] = b[k--];", ["a", "k"]),
         ("if (b[i] > 0) { a[i] += b[--k]; }", ["k", "a"]),
         ("if (b[i] > 0) do { a[k++] = b[i]; } while (0);", ["a", "k"]),
-        ("switch (b[i]) { case 1: a[k++] = 5; break; default: k++; }", ["condition", "a", "k", "k"]),
+        ("switch (b[i]) { case 1: a[k++] = 5; break; default: k += 2; }", ["a", "k", "k"]),
     ],
 )
 def test_steps_are_statements_before_or_after(statement: str, order: list[str]) -> None:
