@@ -244,6 +244,15 @@ def test_sums_of_elements_that_lie_apart_have_totals_of_their_own() -> None:
     assert default_schedule(apart, buffers_of(program), native()).private[0] >= 8
 
 
+@pytest.mark.parametrize("points", [3, 15, 64])
+def test_a_short_sum_all_alone_has_no_vectors(points: int) -> None:
+    """A vector of what was just stored, element by element, is there late."""
+    device = replace(native(), vector_bytes=64)
+    program = dot(points, ElementType.FLOAT64)
+    chosen = default_schedule(hom_of(program), buffers_of(program), device)
+    assert (chosen.vector is None) == (points < 16)
+
+
 def test_an_open_size_is_no_larger_than_a_number_that_bounds_it() -> None:
     number = Operation("min", (Number(32), Name("n")))
     assert likely(number) == 32

@@ -45,6 +45,7 @@ from polyloom.mdh.print.gcc_pragma import (
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.values import integer_c
 from polyloom.mdh.tree.nodes import Function
+from polyloom.mdh.tree.rewrite import parameters_used
 from polyloom.mdh.tree.trips import is_parallel
 from polyloom.polyhedra.loops.tree import Number, Operation, names_in, nodes_in, product_of
 
@@ -231,9 +232,11 @@ class _Run:
     def _body(self) -> Iterator[str]:
         """Yield the run; memory for the program's own arrays is taken before it."""
         program, names = self.version.program, self.call.names
-        own = [b for b in program.buffers if b.role is Role.LOCAL]
+        used = parameters_used(self.version.function)
+        own = [b for b in program.buffers if b.role is Role.LOCAL and b.name in used]
         rooms = c_names([b.name for b in own], (*TAKEN, *names.values()))
-        pointers = {**names, **rooms}
+        unused = {b.name: "NULL" for b in program.buffers if b.role is Role.LOCAL and b.name not in used}
+        pointers = {**names, **rooms, **unused}
         arrays = _array("void *const", [_unqualified(b, pointers[b.name]) for b in program.buffers])
         integers = _array("const int64_t", [names[name] for name in self.version.function.integers])
         run = f"run({self.function}, &pace, {self._is_shared()}, {arrays}, {integers});"

@@ -58,6 +58,9 @@ _Tile = tuple[tuple[int, int], ...]
 PARTS, TILES_OF_COPY = (128, 256, 0), 4
 """Points of a sum whose pages stay known, 0 for all; register tiles along a copy that vectors do not load."""
 
+VECTORS_OF_SUM = 2
+"""A sum of fewer vectors has none, where it is the only one."""
+
 GROUPS = 4
 """Groups of which each thread has about as many, where only they keep threads busy."""
 
@@ -211,9 +214,15 @@ class _Designs:
         return found
 
     def _summed(self) -> tuple[int, ...]:
-        """Return the reduced dimension whose neighbours vectors may hold, if the order does not matter."""
+        """Return the reduced dimension whose neighbours vectors may hold, if the order does not matter.
+
+        A short sum all alone is over before the totals of vectors have come together; and a vector of what
+        was stored just before, element by element, is not there until all these stores have ended.
+        """
         is_free = self.facts.combiner is not None and self.facts.combiner.commutative
-        return self.facts.reduced[-1:] if is_free else ()
+        along = self.facts.reduced[-1:] if is_free else ()
+        is_short = all(self.extent(d) < VECTORS_OF_SUM * self.width for d in along) and not self.facts.kept
+        return () if is_short else along
 
     def _inputs(self, v: int, copies: bool) -> tuple[Caching, ...] | None:
         """Return how inputs are read where vectors run along ``v``; None where elements lie apart."""

@@ -13,6 +13,7 @@ from polyloom.mdh.tree.nodes import (
     Compute,
     Condition,
     For,
+    Function,
     If,
     Let,
     LetInteger,
@@ -228,6 +229,12 @@ def arrays_used(code: Code) -> frozenset[str]:
         if isinstance(statement, Store):
             found.add(statement.array)
     return frozenset(found)
+
+
+def parameters_used(function: Function) -> frozenset[str]:
+    """Return the parameters whose elements a function loads or stores, under whatever name."""
+    used = arrays_used(function.body)
+    return used | {reshaped.parameter for reshaped in function.reshaped if reshaped.name in used}
 
 
 def with_places(code: Code, change: Callable[[Load], Load]) -> Code:

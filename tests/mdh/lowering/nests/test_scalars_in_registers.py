@@ -23,17 +23,29 @@ OWN = {
         {"k"},
     ),
     "two": (f"{TWO} out[0] = k; c[0] = x;", {"k", "x"}),
+    "scalars and a vector of each point": (
+        "for (int i = 0; i < n; i++) { double d[3], s = 0; if (b[i] > 0.8) continue;"
+        " for (int m = 0; m < 3; m++) { d[m] = b[i] - m; s += d[m] * d[m]; } if (s > 4) continue;"
+        " for (int m = 0; m < 3; m++) a[(i * 7 + m) % n] += d[m] * s; }",
+        {"d", "s"},
+    ),
+    "many elements": (
+        "double d[40]; for (int i = 0; i < n; i++) { for (int m = 0; m < 40; m++) d[m] = b[i] * m;"
+        " for (int m = 0; m < 40; m++) a[(i + m) % n] += d[39 - m]; }",
+        set(),
+    ),
     "what all threads read": (f"{PACK} for (int i = 0; i < n; i++) c[i] = b[i] * k + a[i];", set()),
 }
 
 
 def in_registers(function: Function) -> set[str]:
-    """Return the scratch scalars that a program has in registers only."""
+    """Return the scratch arrays that a program has as variables of its loops only."""
     made = scalars_in_registers(function)
     assert made.parameters == function.parameters
-    scalars = {p.name for p in made.parameters if p.scratch and not p.shape}
-    own = {s.name for s in walk(made.body) if isinstance(s, Array) and s.space is Space.REGISTER}
-    return {name for name in scalars - arrays_used(made.body) if f"{name}_here" in own}
+    scratch = {p.name for p in made.parameters if p.scratch}
+    spaces = {Space.REGISTER, Space.PRIVATE}
+    own = {s.name for s in walk(made.body) if isinstance(s, Array) and s.space in spaces}
+    return {name for name in scratch - arrays_used(made.body) if f"{name}_here" in own}
 
 
 @pytest.mark.parametrize("form", OWN)

@@ -1,4 +1,4 @@
-"""Local scalars that one thread alone uses in loops stay in registers.
+"""Local scalars, and arrays of a few elements, that one thread alone uses in loops stay in registers.
 
     scratch int32 k                          int32 k_here in a register
     k = 0                                    k_here = 0
@@ -13,39 +13,68 @@ Not in the papers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
+from math import prod
 
+from polyloom.ir.expressions import Constant
 from polyloom.ir.naming import Names
-from polyloom.mdh.tree.nodes import Array, Code, For, Function, Load, Space, Statement, Store
+from polyloom.mdh.tree.nodes import (
+    Array,
+    Code,
+    Compute,
+    For,
+    Function,
+    Load,
+    Parameter,
+    Space,
+    Statement,
+    Store,
+)
 from polyloom.mdh.tree.rewrite import arrays_used, declared_in, loads_of, renamed_array, walk
 from polyloom.mdh.tree.trips import is_parallel
+from polyloom.polyhedra.loops.tree import Number
+
+MOST_ELEMENTS = 16
+"""Arrays of more elements stay in memory: no registers would be left."""
 
 
 def scalars_in_registers(function: Function) -> Function:
-    """Return a program with scratch scalars in registers where statements that no threads share use them.
+    """Return a program whose small scratch arrays are variables where loops of one thread alone use them.
 
-    Keeps true: the same values. Scalars of branches and loops around parallel ones stay in memory, since
-    other threads may use them too.
+    Keeps true: the same values. What is used around parallel loops stays in memory, since other threads may
+    use it too, and so does what nothing here stores: that was stored when constants were bound.
     """
     names = Names({*function.arrays, *function.integers, *declared_in(function.body)})
     body, runs = function.body, _runs(function.body)
-    own: dict[int, list[Array]] = {}
+    seen_otherwise = {reshaped.parameter for reshaped in function.reshaped}
+    own: dict[int, list[Statement]] = {}
     for parameter in function.parameters:
-        at = _where(function.body, parameter.name) if parameter.scratch and not parameter.shape else []
-        if (
-            at
-            and _begins(function.body[at[0]], parameter.name)
-            and _is_alone(function.body, runs, at)
-            and _is_in_a_loop(function.body, at, parameter.name)
-        ):
-            name = names.of((parameter.name,), f"{parameter.name}_here")
-            own.setdefault(at[0], []).append(
-                Array(name=name, type=parameter.type, shape=(), space=Space.REGISTER)
-            )
-            body = renamed_array(body, parameter.name, Load(name))
+        name = parameter.name
+        at = _where(body, name) if _is_small(parameter) and name not in seen_otherwise else []
+        if at and _is_alone(body, runs, at) and _is_in_a_loop(body, at, name) and _is_stored(body, at, name):
+            here = names.of((name,), f"{name}_here")
+            begins = _begins(body[at[0]], name)
+            own.setdefault(at[0], []).extend(_declared(parameter, here, empty=not begins))
+            body = renamed_array(body, name, Load(here))
     made = ((*own.get(k, ()), statement) for k, statement in enumerate(body))
     return replace(function, body=tuple(chain.from_iterable(made)))
+
+
+def _is_small(parameter: Parameter) -> bool:
+    sizes = [extent.value for extent in parameter.shape if isinstance(extent, Number)]
+    return parameter.scratch and len(sizes) == len(parameter.shape) and 0 < prod(sizes) <= MOST_ELEMENTS
+
+
+def _declared(parameter: Parameter, name: str, *, empty: bool) -> Iterator[Statement]:
+    """Yield a variable; ``empty``: with zeros, where it may be read, and dropped, before it is stored."""
+    space = Space.PRIVATE if parameter.shape else Space.REGISTER
+    yield Array(name=name, type=parameter.type, shape=parameter.shape, space=space)
+    if empty:
+        zero = Compute(Constant(0, parameter.type), ())
+        sizes = (extent.value for extent in parameter.shape if isinstance(extent, Number))
+        yield from (Store(name, tuple(map(Number, at)), zero) for at in product(*map(range, sizes)))
 
 
 def _where(code: Code, name: str) -> list[int]:
@@ -53,8 +82,13 @@ def _where(code: Code, name: str) -> list[int]:
     return [k for k, statement in enumerate(code) if name in arrays_used((statement,))]
 
 
+def _is_stored(code: Code, at: Sequence[int], name: str) -> bool:
+    stores = (s for s in walk(tuple(code[k] for k in at)) if isinstance(s, Store))
+    return any(store.array == name for store in stores)
+
+
 def _begins(statement: Statement, name: str) -> bool:
-    """Whether a scalar has its value from here: else it may have been stored when constants were bound."""
+    """Whether an array has its value from here."""
     return (
         isinstance(statement, Store)
         and statement.array == name

@@ -206,7 +206,7 @@ class _Branches:
         combining = {e.source for e in between if e.relaxed and e.source == e.sink}
         plain = [s for s in group if s.name not in combining]
         others = [e for e in between if not {e.source, e.sink} & combining]
-        if len(parallel_planes(plain, others, self.around)) < size:
+        if not plain or len(parallel_planes(plain, others, self.around)) < size:
             return None
         planes = parallel_planes(group, between, self.around)
         return Block(group, planes, len(self.around)) if planes else None
