@@ -38,6 +38,15 @@ def escaping(before: str, after: str) -> tuple[str, ...]:
         ("while (j++ < m) { g(i); ", "}"),
         ("{", "} return g(i);"),
         ("", "i += 1;"),
+        ("", "switch (m) { case 0: i = 0; break; case 1: return i; }"),
+        ("", "switch (i) { case 0: i = 0; }"),
+        ("", "if (m) goto out; i = 0; out: return i;"),
+        ("again: ;", "if (m--) goto back; return 0; back: j += i; goto again;"),
+        ("again: j += i;", "if (m--) goto again;"),
+        ("while (m--) {", "if (j) break; i = 0; } return i;"),
+        ("while (m--) { if (j == 5) g(i);", "if (j) continue; i = 0; }"),
+        ("", "do { if (m) break; i = 0; } while (m); return i;"),
+        ("int *p = &i;", "return *p;"),
     ],
 )
 def test_an_iterator_that_is_read_afterwards(before: str, after: str) -> None:
@@ -55,10 +64,39 @@ def test_an_iterator_that_is_read_afterwards(before: str, after: str) -> None:
         ("", "if (m) i = 0; else i = 1; return i;"),
         ("", "for (int i = 0; i < 3; i++) x[i]++;"),
         ("for (j = 0; j < m; j++) {", "}"),
+        ("", "switch (m) { case 0: i = 0; break; case 1: return j; }"),
+        ("if (m < 0) goto out;", "i = 0; j = i; out: return 0;"),
+        ("", "while (j++ < m) { if (g(j)) break; } i = 0; return i;"),
     ],
 )
 def test_an_iterator_that_nobody_reads(before: str, after: str) -> None:
     assert escaping(before, after) == ()
+
+
+@pytest.mark.parametrize(
+    ("loop", "wanted"),
+    [
+        ("for (; k < n; k++) x[k] = 1;", ("k",)),
+        ("for (int i = 0; i < n; i++, k++) x[k] = 1;", ("k",)),
+        ("for (int i = 0; i < n; i++, k += 1) x[k] = 1;", ("k",)),
+        ("for (counted = 0; counted < n; counted++) x[counted] = 1;", ("counted",)),
+        ("for (kept = 0; kept < n; kept++) x[kept] = 1;", ("kept",)),
+        ("count(n, x);", ("counted",)),
+        ("for (int k = 0; k < n; k++) x[k] = 1;", ()),
+    ],
+)
+def test_variables_that_heads_of_loops_move(loop: str, wanted: tuple[str, ...]) -> None:
+    count = "for (counted = 0; counted < n; counted++) x[counted] = 1;"
+    outside = f"int counted;\nstatic void count(int n, int *x) {{ {count} }}"
+    part = f"#pragma scop\n{loop}\n#pragma endscop"
+    text = f"{outside}\nint f(int n, int x[n]) {{ static int kept; int k = 0;\n{part}\nreturn k; }}"
+    (scop,) = read_c(Source("f.c", text), "f")
+    assert scop.escaping == wanted
+
+
+def test_a_variable_of_the_file_is_seen_behind_a_function_that_is_taken_as_a_whole() -> None:
+    (scop,) = read_c(Source("f.c", "int i; void f(int n, int x[n]) { for (i = 0; i < n; i++) x[i] = 0; }"))
+    assert scop.escaping == ("i",)
 
 
 def test_a_part_without_iterators_outside_leaves_nothing() -> None:

@@ -330,7 +330,7 @@ def _scop_of(part: Part) -> Scop:
         extent=part.extent,
         remarks=part.remarks,
         arguments=tuple(d.name for d in (arguments.params if arguments else ()) if getattr(d, "name", None)),
-        escaping=escaping_iterators(part.region),
+        escaping=tuple(dict.fromkeys((*escaping_iterators(part.region), *sorted(state.outside)))),
         fused=tuple(dict.fromkeys(state.fused)),
         returned=next((a.name for a in arrays if _holds_returned(state, a.name)), None),
         marked=part.region.has_pragmas,

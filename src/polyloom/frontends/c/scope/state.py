@@ -158,6 +158,8 @@ class State:
     """Pointers that are taken not to be NULL, and where that is asked."""
     nulls: set[Variable] = field(default_factory=set)
     """Pointers that are NULL."""
+    outside: frozenset[str] = frozenset()
+    """Variables of the file that loops count in: their last values are for others to see."""
     inner_names: frozenset[str] = frozenset()
     """Names of the function's own variables; a variable of the file with the same name gets another."""
 

@@ -22,6 +22,7 @@ from polyloom.frontends.c.walk.effects import declare, effect, jump, leave
 from polyloom.frontends.c.walk.induction import induction_variables
 from polyloom.frontends.c.walk.loops import Header, declare_iterator, gone_after, loop_header
 from polyloom.frontends.c.walk.pragmas import check_followed, stated_parallel
+from polyloom.scop.model import Origin
 
 
 def walk_all(nodes: Sequence[c_ast.Node], state: State) -> Stops:
@@ -140,6 +141,8 @@ def _for(node: c_ast.For, state: State) -> Stops:
 
 def _leave(header: Header, stops: Stops, state: State) -> None:
     """After the loop its variables have their last values, where these are known."""
+    counted = (header.variable, *(other for other, _ in header.others))
+    state.outside |= {variable.name for variable in counted if variable.origin is Origin.GLOBAL}
     for variable, _ in header.others:
         state.known.pop(variable, None)
         state.unusable[variable] = f"`{variable.name}` is read after its loop"
