@@ -128,8 +128,8 @@ FLOORS = {
         ("read",),
         ("enter", "parameters", "walk"),
         ("expressions", "finish"),
-        ("integers",),
-        ("escaping", "scope"),
+        ("escaping", "integers"),
+        ("scope",),
         ("syntax",),
     ),
     "function": (

@@ -296,6 +296,7 @@ def _place(part: LoadedHost) -> Place:
         static=scop.static,
         present=scop.present,
         reached=scop.reached,
+        stepped=scop.stepped,
     )
 
 

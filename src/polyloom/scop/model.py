@@ -211,5 +211,7 @@ class Scop:
     """Whether a person said that it is one (``#pragma scop``): then all of it is wanted, or a reason."""
     static: bool = False
     """Whether its function is known in its file alone."""
+    stepped: tuple[tuple[str, str], ...] = ()
+    """Pointers that it moves, and the integers of the part, 0 at first, that say by how much."""
     unshared: bool = False
     """Whether all arrays exist as a whole and nobody else sees them, as those of a tensor program."""

@@ -29,8 +29,9 @@ from samples import one_in
 EXAMPLES = Path(__file__).parents[3] / "examples" / "c"
 CORPUS = Path(__file__).parents[1] / "drop_ins"
 PROGRAMS = [path for path in (*EXAMPLES.glob("*.c"), *CORPUS.glob("*.c")) if "int main(" in path.read_text()]
-QUICK = ("gemm.c", "running_sum.c", "boxes.c", "elimination.c", "unmarked.c")
-"""Those that show threads, work of one thread among them, structures, arrays of their own, no marks."""
+QUICK = ("gemm.c", "running_sum.c", "boxes.c", "elimination.c", "unmarked.c", "stepped_pointers.c")
+"""Those that show threads, work of one thread among them, structures, arrays of their own, no marks, and
+pointers that are moved."""
 GCC = shutil.which("gcc") or "cc"
 FUNCTIONS = "polyloom_loops.c"
 
@@ -117,6 +118,14 @@ def test_the_copy_of_a_pointer_in_memory_is_what_is_given(tmp_path: Path) -> Non
     """It was the pointer in memory, which may be another one by then."""
     made(CORPUS / "turned_pointers.c", tmp_path / "out")
     assert "(void *)x, (const void *)s[0].x))" in (tmp_path / "out" / "turned_pointers.c").read_text()
+
+
+def test_pointers_that_are_read_behind_the_loops_are_moved() -> None:
+    made = drop_in(CORPUS / "stepped_pointers.c", target="c")
+    text = made.files["stepped_pointers.c"]
+    assert "} else { d += polyloom_steps_of_d_in_all; }" in text
+    assert "} else { o += polyloom_steps_of_o_in_all; w += polyloom_steps_of_w_in_all; }" in text
+    assert "polyloom_stepped_pointers_turned(" in text and "steps_of_t" not in text
 
 
 @pytest.mark.slow

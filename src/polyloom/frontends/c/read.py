@@ -40,6 +40,7 @@ from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.preprocess import own_texts, preprocess, preprocess_with_system
 from polyloom.frontends.c.syntax.regions import PAIR, Region, extent_in, helpers, loop_lines, regions
 from polyloom.frontends.c.syntax.statement_macros import Kind, statement_macros
+from polyloom.frontends.c.syntax.stepped_pointers import with_offsets
 from polyloom.frontends.c.syntax.steps import with_steps_apart
 from polyloom.frontends.c.syntax.unmarked_parts import unmarked_parts
 from polyloom.frontends.c.walk.control import walk_all
@@ -266,6 +267,8 @@ def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, *, as
 
     Loops up to a product beside an array whose dimensions were not found are no part then: alone they may be.
     """
+    if mode is Mode.COMPUTE:
+        region = with_offsets(region, unread=lambda name: not is_read_after(region, name), added=asked)
     state, elements = _walked(region, tree, places, mode, ConstantElements()), None
     while (elements := next_walk(state)) is not None:
         state = _walked(region, tree, places, mode, elements)
@@ -338,6 +341,7 @@ def _scop_of(part: Part) -> Scop:
         present=tuple(v.name if is_seen(v, state) else "" for v in state.present),
         reached=reached(addressed(part.region.function), state),
         equal=tuple(map(equality, products_of(state, part.statements))),
+        stepped=part.region.stepped,
     )
 
 
@@ -401,6 +405,7 @@ def _origin(found: FoundArray, part: Part) -> Origin:
     if variable.origin is not Origin.OUTER or not isinstance(kind, Scalar) or kind.element.is_float:
         return variable.origin
     read = any(a.array == found.name for s in part.statements for a in s.reads)
-    if read or is_read_after(part.region, variable.name):
+    pointers = {offset: pointer for pointer, offset in part.region.stepped}
+    if read or is_read_after(part.region, pointers.get(variable.name, variable.name)):
         return variable.origin
     return Origin.INNER

@@ -26,6 +26,7 @@ class Place:
     ``static``: whether other files of the program may have a function of this name, too.
     ``present``: C's names of pointers that must not be NULL; empty where another variable has that name.
     ``reached``: C's names of numbers to which pointers may lead.
+    ``stepped``: pointers that are moved, and what the integers are called that say by how much.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Place:
     static: bool = False
     present: tuple[str, ...] = ()
     reached: tuple[str, ...] = ()
+    stepped: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,6 +52,7 @@ class Replacement:
     where structures lie as they are taken to, and where copies, and sizes in memory, are no parts of what is
     written. ``returned``: the type and name of the
     variable whose value is returned behind the call. ``present``: pointers without which nothing is called.
+    ``stepped``: pointers, and the integers of the block that are added to them behind the call.
     """
 
     start: int
@@ -61,6 +64,7 @@ class Replacement:
     needed: tuple[str, ...] = ()
     returned: tuple[str, str] | None = None
     present: tuple[str, ...] = ()
+    stepped: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
     start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
     integers = tuple(place.parameters[name] for name in call.parameters)
     pointers = tuple(_pointer(buffer, place.variables[buffer.name]) for buffer in call.buffers)
+    used = {place.variables[buffer.name].base for buffer in call.buffers}
     copies = (_copy(b, place) for b in call.buffers if not place.variables[b.name].is_dense)
     return Replacement(
         start=start,
@@ -97,6 +102,7 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
         needed=_needed(call, place),
         returned=next((_returned(b, place) for b in call.buffers if b.name == place.returned), None),
         present=place.present,
+        stepped=tuple((p, offset) for p, offset in place.stepped if offset in used),
     )
 
 
@@ -205,12 +211,18 @@ def with_calls(text: str, replacements: Sequence[Replacement], conditions: Seque
         end_of_line = "\r\n" if "\r\n" in text else "\n"
         original = text[part.start : part.end]
         lines = [f"{{ /* by Polyloom, see {file} */", *_block(part, conditions, margin)]
-        lines += [f"{margin}{original}", f"{margin}  }}"]
+        lines += [f"{margin}{original}", f"{margin}  }}{_moved(part)}"]
         lines += [f"{margin}  return {part.returned[1]};"] if part.returned else []
         lines += [f"{margin}}}"]
         pieces += [text[position : part.start], end_of_line.join(lines)]
         position = part.end
     return "".join([*pieces, text[position:]])
+
+
+def _moved(part: Replacement) -> str:
+    """Return what moves pointers where the call has done its work."""
+    moves = " ".join(f"{pointer} += {offset};" for pointer, offset in part.stepped)
+    return f" else {{ {moves} }}" if moves else ""
 
 
 def _block(part: Replacement, conditions: Sequence[str], margin: str) -> Iterator[str]:
@@ -222,6 +234,7 @@ def _block(part: Replacement, conditions: Sequence[str], margin: str) -> Iterato
     yield f"{margin}  extern {part.call.declaration};"
     if part.returned:
         yield f"{margin}  {' '.join(part.returned)};"
+    yield from (f"{margin}  long {offset} = 0;" for _, offset in part.stepped)
     if not part.copies and not conditions:
         yield from (f"{margin}  {line}" for line in _all("if (!", asked, ") {"))
         return

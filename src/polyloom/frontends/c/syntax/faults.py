@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NoReturn
 
 from polyloom.diagnostics import PolyloomError, Source, Span, Unsupported, error, near
+
+STEPS_OF = "polyloom_steps_of_"
+"""What the names of integers begin with that say how far a pointer was moved (``stepped_pointers``)."""
+
+_MOVED = re.compile(rf"(\w+)\[(\+\+|--)?{STEPS_OF}\1(\+\+|--)?\]")
+_OFFSET = re.compile(rf"\(?\b(\w+) \+ {STEPS_OF}\1\b\)?|{STEPS_OF}(?=\w)")
+
+
+def as_written(text: str) -> str:
+    """Return a text about the program with pointers as the user moves them: ``*p++``."""
+    return _OFFSET.sub(r"\1", _MOVED.sub(r"*\2\1\3", text))
 
 
 class NotAffine(Exception):
@@ -43,7 +55,7 @@ def refuse(
     helps: Iterable[str],
 ) -> NoReturn:
     """Raise ``Unsupported`` with one error: the program is C, but no static control part."""
-    raise Unsupported(error(code, message, span, label=label, notes=notes, helps=helps))
+    raise Unsupported(error(code, as_written(message), span, label=label, notes=notes, helps=helps))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> list[str]:

@@ -23,6 +23,7 @@ class Region:
 
     ``marked``: it is not the whole function. Pragmas stand around it, ``opening`` and ``closing``; where
     there are none these are its first and last statement, and ``characters`` its range in the source.
+    ``stepped``: pointers that it moves, and the integers that say by how much (``stepped_pointers``).
     """
 
     function: c_ast.FuncDef
@@ -32,6 +33,7 @@ class Region:
     opening: c_ast.Node | None = None
     closing: c_ast.Node | None = None
     characters: tuple[int, int] | None = None
+    stepped: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:

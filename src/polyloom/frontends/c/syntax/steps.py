@@ -6,7 +6,7 @@ exactly once. Other steps stay, and are refused where they are found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pycparser import c_ast
 
@@ -14,6 +14,11 @@ from polyloom.frontends.c.syntax.nodes import nodes_in
 
 _SOMETIMES = (c_ast.TernaryOp, c_ast.FuncCall, c_ast.ExprList, c_ast.Compound)
 """Of what stands in these it is not known that it is evaluated once: arguments of macros, branches."""
+
+
+def with_steps_apart_in(nodes: Sequence[c_ast.Node]) -> list[c_ast.Node]:
+    """Return statements of a block with the steps in them taken apart; what is inside of them is changed."""
+    return [new for node in nodes for new in _statements(node)]
 
 
 def with_steps_apart(tree: c_ast.FileAST) -> c_ast.FileAST:
@@ -53,7 +58,7 @@ def _one(node: c_ast.Node) -> c_ast.Node:
 
 def _statements(node: c_ast.Node) -> list[c_ast.Node]:
     _in_blocks(node)
-    if not isinstance(node, c_ast.Assignment):
+    if not isinstance(node, c_ast.Assignment) and not _is_number(node):
         return [node]
     before: list[c_ast.Node] = []
     after: list[c_ast.Node] = []
@@ -63,6 +68,16 @@ def _statements(node: c_ast.Node) -> list[c_ast.Node]:
             (after if step.op.startswith("p") else before).append(step)
             setattr(parent, field, step.expr)
     return [*before, node, *after]
+
+
+def _is_number(node: c_ast.Node) -> bool:
+    """Whether a statement declares a variable with a value, not a list of them."""
+    return (
+        isinstance(node, c_ast.Decl)
+        and isinstance(node.type, c_ast.TypeDecl)
+        and node.init is not None
+        and not isinstance(node.init, c_ast.InitList)
+    )
 
 
 def _steps(node: c_ast.Node) -> Iterator[tuple[c_ast.Node, str, c_ast.UnaryOp]]:

@@ -17,6 +17,8 @@ from polyloom.frontends.c.scope.state import Mode, Result, State
 from polyloom.frontends.c.scope.types import INT, Array, CType, Pointer, Record, Scalar, Void
 from polyloom.frontends.c.scope.writes import contains_early_return, written_names
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
+from polyloom.frontends.c.syntax.regions import Region
+from polyloom.frontends.c.syntax.stepped_pointers import with_offsets
 from polyloom.frontends.c.walk.drafting import affine_of, begin
 from polyloom.frontends.c.walk.pragmas import refuse_shared
 from polyloom.frontends.c.walk.structures_by_value import pointed_into, unchanged
@@ -79,7 +81,10 @@ def _walk_body(found: Defined, node: c_ast.FuncCall, result: Place | None, state
     scope = bound_scope(found, node, state)
     if result is not None:
         scope.names[RETURNED] = result.variable
-    statements = found.body.body.block_items or []
+    statements = list(found.body.body.block_items or [])
+    if state.mode is Mode.COMPUTE and statements:
+        whole = Region(found.body, (), tuple(statements), marked=False)
+        statements = list(with_offsets(whole, unread=lambda _: True, added=False).body)
     with state.inside(scope), state.calling(found.name):
         before = dict(state.known)
         state.results.append(Result(result, state.condition))
