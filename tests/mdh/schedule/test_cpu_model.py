@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import ceil
 
 import pytest
-from homs import buffers_of, convolution, hom_of, matmul
+from homs import buffers_of, convolution, hom_of, jacobi, matmul
 from test_designs import with_constants
 
 from polyloom.ir.host import HostProgram, Index, View
@@ -139,6 +139,24 @@ def test_what_is_written_out_around_a_loop_has_loops_of_its_own() -> None:
     assert image is not None
     steps = (StepModel(each, AVX2.costs.instructions, 32) for each in sizes)
     assert [step.distinct(image) for step in steps] == [9, 7]
+
+
+def test_rows_of_a_register_tile_share_what_they_read() -> None:
+    """Four rows of a stencil of five points read six rows, and two more elements of each at its own place."""
+    found = space(jacobi(64, 64))
+    rows, row = (
+        StepModel(LoopSizes(found.facts(s), found.reads), AVX2.costs.instructions, 32)
+        for s in (replace(found.plain, private=(n, 5 - n), vector=1, width=8) for n in (4, 1))
+    )
+    assert [rows.shared(k) for k in range(5)] == [(6 + 2 * 4) / (5 * 4)] * 5
+    assert [row.shared(k) for k in range(5)] == [1.0] * 5
+
+
+def test_neighbours_of_one_thread_are_loaded_once() -> None:
+    found = space(jacobi(64, 64))
+    alone = replace(found.plain, private=(1, 4))
+    model = StepModel(LoopSizes(found.facts(alone), found.reads), AVX2.costs.instructions, 32)
+    assert model.shared(0) == (6 + 2 * 4) / (5 * 4)
 
 
 def product_by_pages(rows: int) -> tuple[ScheduleSpace, Schedule]:

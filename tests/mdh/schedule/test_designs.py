@@ -29,6 +29,7 @@ PROGRAMS = {
     "gemm": gemm(4, 19, 3),
     "convolution": convolution(2, 5, 18, 2, 2, 2),
     "stencil": stencil(4, 21, 2, 3),
+    "jacobi": jacobi(9, 37),
 }
 
 
@@ -55,6 +56,12 @@ def test_designs_are_legal_and_right(name: str) -> None:
         assert not problems(TileFacts(hom_of(program), schedule), buffers_of(program), native())
     compare(program, found[0], {})
     compare(program, found[-1], {})
+
+
+def test_rows_of_a_stencil_are_tiles_of_registers_and_threads_share_rows() -> None:
+    found = list(space(jacobi(400, 400)).designs())
+    assert {s.private[0] for s in found} == {8, 4, 2, 1}
+    assert all(s.group[0] and not s.group[1] for s in found if s.vector == 1)
 
 
 def test_vectors_run_where_a_constant_is_copied_for_them() -> None:

@@ -10,7 +10,7 @@ from math import gcd, prod
 from polyloom.ir.expressions import ParameterValue, walk
 from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of
 from polyloom.ir.rebuild import read_positions
-from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in, product_of, sum_of
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, product_of, sum_of
 
 Buffers = Mapping[str, Buffer]
 ZERO, ONE = Number(0), Number(1)
@@ -140,23 +140,31 @@ def inner_reads(hom: MdHom) -> frozenset[int]:
     return frozenset(read_positions(*hom.terms))
 
 
-def points_before_lines(hom: MdHom, buffers: Buffers, d: int, width: int) -> int:
+def points_before_lines(hom: MdHom, buffers: Buffers, d: int, width: int) -> IntExpression:
     """Return how many points along a dimension come before vectors of which as many as possible lie in lines.
 
     Rows in which they lie alike are counted, of buffers of which it is known where they begin. A store counts
-    twice. 0 where nothing is gained by it.
+    twice. 0 where nothing is gained by it; less than ``width``, and no number where rows begin at one that is
+    computed.
     """
     begins = [
         begin
         for view in (*hom.outputs, *hom.outputs, *hom.inputs)
         if (begin := _begin_of_rows(view, hom, buffers, d, width)) is not None
     ]
-    whole = [sum((begin + first) % width == 0 for begin in begins) for first in range(width)]
-    best = max(range(width), key=lambda first: (whole[first], -first))
-    return best if whole[best] > whole[0] + 1 else 0
+    first = begins[0] if begins else ZERO
+    if isinstance(first, Number):
+        first = ZERO
+    far = [part for begin in begins if isinstance(part := sum_of([(1, begin), (-1, first)]), Number)]
+    whole = [sum((part.value + points) % width == 0 for part in far) for points in range(width)]
+    best = max(range(width), key=lambda points: (whole[points], -points))
+    if first != ZERO:
+        before = Operation("%", (sum_of([(width - 1, first), (1, Number(best))]), Number(width)))
+        return before if whole[best] > 1 else ZERO
+    return Number(best if whole[best] > whole[0] + 1 else 0)
 
 
-def _begin_of_rows(view: View, hom: MdHom, buffers: Buffers, d: int, width: int) -> int | None:
+def _begin_of_rows(view: View, hom: MdHom, buffers: Buffers, d: int, width: int) -> IntExpression | None:
     """Return how many elements behind a multiple of a vector's length the points 0 of a dimension lie.
 
     None where that is not known, or not the same in all rows.
@@ -165,13 +173,14 @@ def _begin_of_rows(view: View, hom: MdHom, buffers: Buffers, d: int, width: int)
     access = access_of(view, buffers, len(hom.extents))
     if access is None or buffer.behind is None or not access.is_unit(d) or buffer.behind % size:
         return None
-    found = buffer.behind // size
+    found: list[tuple[int, IntExpression]] = [(1, Number(buffer.behind // size))]
     for axis, (steps, offset) in enumerate(zip(access.steps, access.offsets, strict=True)):
         row = row_length(buffer, axis)
         if not isinstance(row, Number):
             return None
         if row.value % width:
-            if any(step for k, step in enumerate(steps) if k != d) or not isinstance(offset, Number):
+            if any(step for k, step in enumerate(steps) if k != d):
                 return None
-            found += offset.value * row.value
-    return found % width
+            found.append((row.value, offset))
+    begin = sum_of(found)
+    return Number(begin.value % width) if isinstance(begin, Number) else begin

@@ -34,6 +34,9 @@ from polyloom.polyhedra.loops.tree import Number
 VECTORS, VECTORS_OF_MAPS = (2, 3, 4, 1, 6), (4, 16, 1)
 """Vectors of a register tile along their dimension, those first that are good more often."""
 
+ROWS_OF_MAPS = (8, 4, 2)
+"""Rows of a register tile of a map in which neighbours share what they read."""
+
 TOTALS = 0.75
 """The part of the vector registers that a register tile has; compilers want the others for what is loaded."""
 
@@ -278,6 +281,8 @@ class _Designs:
                 continue
             most = max(1, int(TOTALS * self.registers) // a)
             if t == v or is_map:
+                rows = ROWS_OF_MAPS if t != v and self._share_rows(t) else ()
+                yield from (((v, a), (t, b)) for b in rows if a * b <= most and b <= self.extent(t))
                 yield ((v, a),)
                 continue
             n = self.extent(t)
@@ -290,6 +295,15 @@ class _Designs:
             for d in others[-1:]:
                 if (c := _divisor(self.extent(d), most // whole)) > 1:
                     yield (v, a), (t, whole), (d, c)
+
+    def _share_rows(self, t: int) -> bool:
+        """Whether points along a dimension read elements that others read: rows of a stencil."""
+        for numbers, offsets in self.reads.neighbours:
+            access = self.reads.inputs[numbers[0]]
+            axes = [axis for axis, steps in enumerate(access.steps) if steps[t]] if access else []
+            if any(len({offset[axis] for offset in offsets}) > 1 for axis in axes):
+                return True
+        return False
 
     def _unrolled(self, v: int, totals: int, reduced: Sequence[int]) -> list[dict[int, int]]:
         """Return how often loops of the reduction are written out: the last one, others around it too.
@@ -335,7 +349,8 @@ class _Designs:
             if d == v or any(a.uses(d) for a in copied):
                 local[d] = group[d] = steps[d]
         blocks = self._blocks(v, steps, copied) if copied else {}
-        self._share(group, [d for d in (*rest, *kept) if not group[d] and d not in blocks], steps)
+        shared = (*rest, *kept) if self.facts.combiner is not None else (*rest, *reversed(kept))
+        self._share(group, [d for d in shared if not group[d] and d not in blocks], steps)
         is_plain = bool(copied) and self.reads.hom.guard is None
         for order in (first,) if is_plain or first == last else (first, last):
             for unrolled in self._unrolled(v, prod(points.values()), reduced):

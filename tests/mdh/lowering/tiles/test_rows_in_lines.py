@@ -19,7 +19,7 @@ from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.native.execution import tree_of
 from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
-from polyloom.mdh.tree.nodes import Code, Compute, For, Kind, Store
+from polyloom.mdh.tree.nodes import ZERO, Code, Compute, For, Kind, LetInteger, Store
 from polyloom.mdh.tree.rewrite import blocks
 from polyloom.polyhedra.loops.tree import Number
 from polyloom.scop.transform import host_program
@@ -28,6 +28,9 @@ N = 128
 HEAD = f"void f(int n, double A[n][{N}], double B[n][{N}], double C[n][{N + 3}], float x[n][{N}])"
 ROWS = "for (int i = 1; i < n - 1; i++) for (int j = {0}; j < {1}; j++)"
 HEAT = f"{ROWS.format(1, N - 1)} B[i][j] = A[i][j] + A[i - 1][j] + A[i + 1][j] + A[i][j - 1] + A[i][j + 1];"
+STEP = f"{ROWS.format('t + 1', 'N - t - 1')} B[i][j] = A[i][j] + A[i - 1][j] + A[i][j - 1] + A[i][j + 1];"
+PARTS = f"for (int t = 0; t < 20; t++) {{ {STEP} {STEP.translate(str.maketrans('AB', 'BA'))} }}"
+"""Rows that begin and end elsewhere in each step."""
 OTHERS = {
     "rows that begin apart": f"{ROWS.format(1, N - 1)} C[i][j] = C[i][j] + 2 * C[i - 1][N + 2 - j];",
     "a short row": f"{ROWS.format(1, 20)} B[i][j] = 2 * A[i][j] + A[i - 1][j];",
@@ -44,20 +47,25 @@ def in_vectors(hom: MdHom, around: HostProgram, device: DeviceModel) -> Schedule
     return replace(plain, private=tuple(2 if d == last else 1 for d in range(count)), vector=last, width=8)
 
 
-def stores(body: str, behind: int | None) -> list[tuple[int, int]]:
-    """Return of each store in vectors how many lanes it has, and where in a row its first one lies."""
+def stores(body: str, behind: int | None, **host: int) -> list[tuple[int, int]]:
+    """Return of each store in vectors how many lanes it has, and where in a row its first one lies.
+
+    ``host``: where host loops are; every other loop is at its first iteration.
+    """
     text = f"{HEAD} {{\n{body.replace('N', str(N))}\n}}\n"
     program = specialise(host_program(next(iter(read_c(Source("f.c", text))))).program, {"n": 30})
     program = replace(program, buffers=tuple(replace(b, behind=behind) for b in program.buffers))
     tree = tree_of(program, in_vectors, choose("native", threads=1))
-    return list(_stores(tree.body, {}))
+    return list(_stores(tree.body, host))
 
 
 def _stores(code: Code, starts: dict[str, int]) -> Iterator[tuple[int, int]]:
     """Yield them, at the first iteration of the loops around."""
     for statement in code:
-        if isinstance(statement, For) and isinstance(statement.start, Number):
-            starts = {**starts, statement.iterator: statement.start.value}
+        if isinstance(statement, LetInteger):
+            starts = {**starts, statement.name: integer(statement.value, starts)}
+        if isinstance(statement, For) and (statement.iterator not in starts or statement.start != ZERO):
+            starts = {**starts, statement.iterator: integer(statement.start, starts)}
         if isinstance(statement, For) and statement.kind is Kind.VECTOR:
             assert isinstance(statement.end, Number)
             for store in statement.body:
@@ -76,6 +84,15 @@ def test_most_vectors_lie_in_lines(behind: int) -> None:
     whole = [first for lanes, first in stores(HEAT, behind) if lanes == 8]
     assert whole
     assert all((behind // 8 + first) % 8 == 0 for first in whole)
+
+
+@pytest.mark.parametrize("behind", [0, 16, 40])
+@pytest.mark.parametrize("t", [0, 3, 6, 13])
+def test_most_vectors_of_rows_that_begin_anywhere_lie_in_lines(t: int, behind: int) -> None:
+    whole = [first for lanes, first in stores(PARTS, behind, t=t) if lanes == 8]
+    assert whole
+    assert all((behind // 8 + first) % 8 == 0 for first in whole)
+    assert {first % 8 for lanes, first in stores(PARTS, None, t=t) if lanes == 8} == {(t + 1) % 8}
 
 
 @pytest.mark.parametrize("form", OTHERS)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from polyloom.ir.inequalities import conjunction
@@ -285,7 +285,7 @@ class _Cut:
         if d in tiles.register_tiled:
             return self._single(length)
         if n is None or tiles.domain.is_bounded(d):
-            return self.narrower(self.widths())
+            return self._unknown()
         if tiles.facts.divides(d, size):
             return whole_steps(tiles, d, self.loop.start, self.loop.end, size, self.once)
         start, end = self.loop.start, plus(self.loop.end, 1 - size)
@@ -298,15 +298,33 @@ class _Cut:
 
         Points before the first vector that lies in a line come first then.
         """
-        tiles, size, width = self.tiles, self.tiles.facts.tile(self.d), self.tiles.schedule.width
-        first = 0
-        if self.d == tiles.vector and tiles.combiner is None and length >= LEAST_IN_LINES * width:
-            first = points_before_lines(tiles.hom, tiles.buffers, self.d, width) if self._is_row() else 0
+        size, first = self.tiles.facts.tile(self.d), 0
+        if length >= LEAST_IN_LINES * self.tiles.schedule.width and isinstance(self._before_lines, Number):
+            first = self._before_lines.value
         sizes = tuple(filter(None, (size, max(length - first, 0) % size)))
         if not first:
             return self.narrower(sizes)
         rest = replace(self, loop=bounded(self.loop, (Number(first),), ends(self.loop)))
         return (*self.once(ZERO, first), *rest.narrower(sizes))
+
+    def _unknown(self) -> Code:
+        """Return tiles of a loop of unknown length; points before those that lie in lines come first."""
+        before = ZERO if self.tiles.domain.is_bounded(self.d) else self._before_lines
+        if before == ZERO:
+            return self.narrower(self.widths())
+        name = self.tiles.names.of((object(),), f"{self.tiles.point(self.d)}_before")
+        first = bounded(self.loop, (ZERO,), (Name(name), *ends(self.loop)))
+        rest = bounded(self.loop, (Name(name),), ends(self.loop))
+        parts = replace(self, loop=first).narrower((1,)), replace(self, loop=rest).narrower(self.widths())
+        return (LetInteger(name, before), *parts[0], *parts[1])
+
+    @cached_property
+    def _before_lines(self) -> IntExpression:
+        """How many points of a row come before the vectors that lie in lines; 0 where that is no gain."""
+        tiles = self.tiles
+        if self.d != tiles.vector or tiles.combiner is not None or not self._is_row():
+            return ZERO
+        return points_before_lines(tiles.hom, tiles.buffers, self.d, tiles.schedule.width)
 
     def _is_row(self) -> bool:
         """Whether the loop goes through the points of the dimension from 0 on."""

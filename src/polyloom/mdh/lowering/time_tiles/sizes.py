@@ -26,19 +26,19 @@ LARGEST_SHARE = 0.8
 """Of the time without tiles that tiles may be expected to take; the expectation is no better than that."""
 MOST_AXES = 2
 """Axes that are cut; each doubles the phases, and what is read again at their borders."""
-CYCLES_OF_ROW, CYCLES_OF_POINT, CYCLES_OF_PART = 16.0, 5.0, 100.0
-"""What a row of a trapezoid costs besides its points, what each point behind its last whole vector does, and
-what a sweep in it does. Estimates; of jacobi-2d in float, on a Zen 4, rows cut to 192 points on average took
-50 cycles each more than whole ones."""
+CYCLES_OF_ROW, CYCLES_OF_POINT, CYCLES_OF_PART = 50.0, 5.0, 100.0
+"""What a row of a trapezoid costs besides its points, what each point does before its first whole vector and
+behind its last one, and what a sweep in it does. Estimates; of heat-2d of 4000, on a Zen 4, rows cut to 192
+points on average took 50 to 90 cycles each more than whole ones."""
 CYCLES_OF_SHARED_LINE = 250.0
 """A line that two threads store into in turns, where rows are cut between them. Estimate: heat-2d, wave-2d
 and fdtd-2d of 250 to 300 rows in halves took 180 to 370 cycles a row longer than the same in blocks of rows,
 on two cores of a Zen 4."""
-OWN_SHARE, LIKELY_SHARE = 0.25, 0.5
-"""Of the last cache, which others use too: what a trapezoid may count on, and what whole arrays find of it.
-Estimates: of trapezoids in one of 32 MB those of 12 and 24 MB took up to 1.5 and 3 times as long as those of
-5; sweeps over 16 MB in all ran at its rate, over 24 and 33 MB as if a fifth and a third came from memory, on
-both threads of a Zen 4 whose other cores may have been idle."""
+LIKELY_SHARE = 0.5
+"""Of the last cache, which others use too: what trapezoids and whole arrays find of it. Estimates: of
+trapezoids in one of 32 MB, at their widest, those of 6 MB ran as fast as those of 4, those of 12 and 24 took
+up to 1.5 and 3 times as long; sweeps over 16 MB in all ran at its rate, over 24 and 33 MB as if a fifth and a
+third came from memory, on both threads of a Zen 4 whose other cores may have been idle."""
 LEAST_WIDTH = 4
 WIDTHS = tuple(sorted({*(1 << k for k in range(2, 21)), *(3 << k for k in range(1, 19))}))
 
@@ -165,17 +165,17 @@ class TimeCost:
             total += prod(extents) * buffer.type.size
         return total
 
-    def _cycles(self, compute: float, moved: float, held: float, share: float) -> float:
+    def _cycles(self, compute: float, moved: float, held: float) -> float:
         """Return the cycles of a thread that computes, and moves bytes from the cache that holds so much.
 
-        What the last cache, of which they have a share, cannot hold comes from memory, and no more than that:
+        What its share of the last cache cannot hold comes from memory, and no more than that:
         it keeps what it has where more streams by.
         """
         *rates, memory = (
             *self.costs.bytes_per_cycle[: len(self._caches) - 1],
             self.costs.bytes_per_cycle[-1],
         )
-        levels, own = [compute], share * self._caches[-1]
+        levels, own = [compute], LIKELY_SHARE * self._caches[-1]
         for rate, cache in zip(rates, self._caches[:-1], strict=True):
             levels += [moved / rate] if held > cache else []
         if held > own:
@@ -206,7 +206,7 @@ class TimeCost:
         for hom in self.loop.homs:
             threads = 1 if self._is_alone(hom) else self.threads
             held = whole / threads
-            cycles = self._cycles(self._compute(hom), self._moved(hom), held, LIKELY_SHARE)
+            cycles = self._cycles(self._compute(hom), self._moved(hom), held)
             each += cycles / threads / self._hertz + (self.costs.launch_seconds if threads > 1 else 0.0)
         return self.loop.steps.count * each
 
@@ -220,11 +220,11 @@ class TimeCost:
         for hom in self.loop.homs:
             parts = CYCLES_OF_PART * tiles * phases + self._row_cycles * self._rows(hom, pairs)
             parts += self._shared_lines(hom, pairs)
-            per_step += self._cycles(self._compute(hom) + parts, self._moved(hom), held, OWN_SHARE)
+            per_step += self._cycles(self._compute(hom) + parts, self._moved(hom), held)
         whole = self._footprint(())
         again = prod(1 + self._overlap(axis, height) / width for axis, width in pairs)
         of_all = whole / self.threads
-        streamed = self._cycles(0.0, 2 * whole * again, of_all, LIKELY_SHARE) if held < whole else 0.0
+        streamed = self._cycles(0.0, 2 * whole * again, of_all) if held < whole else 0.0
         cycles = (count * per_step + blocks * streamed) * self._longest(pairs, height)
         return float(cycles / self._hertz + blocks * phases * self.costs.launch_seconds)
 
@@ -267,8 +267,8 @@ class TimeCost:
 
     @property
     def _row_cycles(self) -> float:
-        """Cycles of a row besides its whole vectors: half a vector remains on average, point by point."""
-        return CYCLES_OF_ROW + CYCLES_OF_POINT * (self.lanes - 1) / 2
+        """Cycles of a row besides its whole vectors: half a vector at either end, point by point."""
+        return CYCLES_OF_ROW + CYCLES_OF_POINT * (self.lanes - 1)
 
 
 def _plane(view: View) -> tuple[str, tuple[object, ...]]:

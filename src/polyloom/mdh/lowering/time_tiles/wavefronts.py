@@ -28,7 +28,6 @@ from polyloom.ir.naming import fresh
 from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.program_tree import names_of
-from polyloom.mdh.lowering.time_tiles.sizes import OWN_SHARE
 from polyloom.polyhedra.loops.accesses import NotKnown, question
 from polyloom.polyhedra.loops.scope import Scope
 from polyloom.polyhedra.loops.tree import (
@@ -61,6 +60,8 @@ LARGEST_SHARE = 0.8
 BEGINNING = 150
 """Cycles in which the rows of a step begin and end: a mispredicted branch, a chain that is empty. Estimate:
 tables of alignments (Zen 3, two threads) took 24 ms in tiles of 32 x 16, 10 ms in 8 x 64 and 32 x 256."""
+OWN_SHARE = 0.25
+"""Of the last cache, which others use too: what the rows of a step may count on. Estimate."""
 SIZES = tuple(1 << k for k in range(11))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, product
 from math import ceil, prod
+from operator import add, mul
 
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.costs import NEAR, CpuCosts, InstructionCosts
@@ -96,6 +97,29 @@ class StepModel:
             turned = turned_dimension(self.sizes.facts, access) if plan is None else None
             return count * (apart if turned is None else min(apart, self._turned))
         return count * self.registers_per_value * (self.costs.aligned_load if aligned else split)
+
+    def shared(self, k: int) -> float:
+        """Return which part of an input's loads a step does: points of a register tile share elements.
+
+        ``A[i - 1][j]`` at one point is ``A[i][j]`` at the point before, so that both are loaded once.
+        """
+        return self._shared.get(k, 1.0)
+
+    @cached_property
+    def _shared(self) -> dict[int, float]:
+        if self.sizes.points == 1 or len(self.sizes.inner) == 1:
+            return {}
+        spots = tuple(
+            (self.sizes.private(d), self.sizes.facts.width(d)) for d in range(len(self.sizes.extents))
+        )
+        found = dict[int, float]()
+        for numbers, offsets in self.sizes.reads.neighbours:
+            if not any(self.sizes.plan(k) is not None for k in numbers):
+                access = self.sizes.reads.inputs[numbers[0]]
+                assert access is not None
+                part = distinct_elements(access.steps, offsets, spots)
+                found |= dict.fromkeys(numbers, part / (len(numbers) * self.distinct(access)))
+        return found
 
     def near_element(self, distance: IntExpression | None, kind: ElementType) -> float:
         """Return the cost of an element where those of a vector lie apart: near ones are shuffled out.
@@ -191,7 +215,7 @@ class CycleModel:
     @cached_property
     def step_cycles(self) -> float:
         """Cycles of one step of the innermost loop, from the first cache."""
-        loads = sum(self.step.load_cost(k, access) for k, access in self.sizes.inner)
+        loads = sum(self.step.load_cost(k, access) * self.step.shared(k) for k, access in self.sizes.inner)
         regs = self.step.registers_per_value
         compute = self.sizes.points * self.step.operations * regs / self.costs.fma_per_cycle
         outputs = len(self.sizes.facts.hom.outputs)
@@ -275,6 +299,21 @@ class CycleModel:
         if not is_whole or numbers[-1] - numbers[0] != len(numbers) - 1:
             return alone
         return min(alone, self.step.near_element(stride, access.buffer.type))
+
+
+@lru_cache(maxsize=4096)
+def distinct_elements(
+    view: tuple[tuple[int, ...], ...],
+    offsets: tuple[tuple[int, ...], ...],
+    spots: tuple[tuple[int, int], ...],
+) -> int:
+    """Return how many elements the points of a step read through views that differ by ``offsets``.
+
+    ``view``: its coefficients; ``spots``: per dimension, how many points a step has, and how far apart.
+    """
+    points = list(product(*(range(0, count * apart, apart) for count, apart in spots)))
+    places = [tuple(sum(map(mul, steps, point)) for steps in view) for point in points]
+    return len({tuple(map(add, place, offset)) for place in places for offset in offsets})
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from polyloom.mdh.schedule.cost.guarded import Guarded, Shares
 from polyloom.mdh.schedule.risks import risky_reads
 from polyloom.mdh.schedule.schedules import Sizes
 from polyloom.mdh.schedule.tiling import TileFacts
-from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, sum_of
 
 UNKNOWN = 256
 """What an extent that is known only at launch is taken for."""
@@ -39,6 +39,21 @@ class Reads:
     def inner(self) -> frozenset[int]:
         """The inputs that are read at every point, not at kept points alone."""
         return inner_reads(self.hom)
+
+    @cached_property
+    def neighbours(self) -> tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], ...]:
+        """Inputs, read at every point, that differ in where they begin; how far from the first, each axis."""
+        alike = dict[object, list[tuple[int, Access]]]()
+        for k in sorted(self.inner):
+            access = self.inputs[k]
+            if access is not None:
+                alike.setdefault((access.buffer.name, access.steps), []).append((k, access))
+        found = []
+        for group in alike.values():
+            far = [(k, offsets) for k, a in group if (offsets := _behind(a, group[0][1])) is not None]
+            if len(far) > 1:
+                found.append((tuple(k for k, _ in far), tuple(offsets for _, offsets in far)))
+        return tuple(found)
 
     @cached_property
     def outputs(self) -> tuple[Access | None, ...]:
@@ -260,6 +275,14 @@ class LoopSizes:
             sizes[d] = min(sizes[d], inner)
             found.append(tuple(sizes))
         return tuple(found)
+
+
+def _behind(access: Access, first: Access) -> tuple[int, ...] | None:
+    """Return how far an access is behind another one along each axis; None where that is no number."""
+    pairs = zip(access.offsets, first.offsets, strict=True)
+    found = [sum_of([(1, mine), (-1, other)]) for mine, other in pairs]
+    numbers = [far.value for far in found if isinstance(far, Number)]
+    return tuple(numbers) if len(numbers) == len(found) else None
 
 
 def likely(extent: IntExpression) -> int:
