@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 
 
 @dataclass(frozen=True)
@@ -12,10 +14,19 @@ class Source:
     name: str
     text: str = field(repr=False)
 
+    @cached_property
+    def line_starts(self) -> tuple[int, ...]:
+        """The offset of the first character of each line, and of that which would come last."""
+        return tuple(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
+
     def line(self, number: int) -> str:
         """Return the line with the 1-based ``number``, without its line end."""
-        lines = self.text.split("\n")
-        return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
+        starts = self.line_starts
+        return (
+            self.text[starts[number - 1] : starts[number] - 1].rstrip("\r")
+            if 0 < number < len(starts)
+            else ""
+        )
 
     def line_at(self, position: int) -> int:
         """Return the 1-based line of a character."""

@@ -2,75 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+from weakref import WeakKeyDictionary
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.scope.names import Address, Defined, Scope, TypeName
+from polyloom.frontends.c.scope.names import Address, Binding, Defined, Scope, TypeName
 from polyloom.frontends.c.scope.types import Pointer
 from polyloom.frontends.c.syntax.nodes import nodes_in
 
 
 def written_names(node: c_ast.Node | list[c_ast.Node], scope: Scope) -> frozenset[str]:
     """Return the names of scalars that may change; shadowing makes it an overestimate."""
-    finder = _Finder(scope)
-    for one in node if isinstance(node, list) else [node]:
-        finder.visit(one)
-    return frozenset(finder.found)
+    around = scope.names_around()
+    pointers = {name for name, found in around.items() if isinstance(found, Address)}
+    nodes = node if isinstance(node, list) else [node]
+    run = _Run(scope.file.names, around, frozenset(pointers), {})
+    return frozenset().union(*(_changed(one, run, frozenset()) for one in nodes))
 
 
-class _Finder(c_ast.NodeVisitor):  # type: ignore[misc]
-    def __init__(self, scope: Scope, inside: frozenset[str] = frozenset()) -> None:
-        self.scope = scope
-        self.inside = inside
-        self.found: set[str] = set()
+@dataclass(frozen=True, eq=False)
+class _Changes:
+    """What a piece of C by itself may change.
 
-    def visit_Assignment(self, node: c_ast.Assignment) -> None:
-        self._target(node.lvalue)
-        self.generic_visit(node)
+    ``assigned``: scalars that are assigned to. ``reached``: names that lvalues, and pointers that are given
+    to functions, may begin with. ``kept``: for each declaration with a value the name of its type, None for a
+    pointer, and the names that the value may begin with. ``called``: functions. ``declared``: names.
+    """
 
-    def visit_UnaryOp(self, node: c_ast.UnaryOp) -> None:
-        if node.op in ("++", "--", "p++", "p--", "&"):
-            self._target(node.expr)
-        self.generic_visit(node)
-
-    def visit_FuncCall(self, node: c_ast.FuncCall) -> None:
-        found = self.scope.file.names.get(node.name.name) if isinstance(node.name, c_ast.ID) else None
-        if isinstance(found, Defined) and found.body is not None and found.name not in self.inside:
-            inner = _Finder(self.scope, self.inside | {found.name})
-            inner.visit(found.body)
-            self.found |= inner.found - _declared(found.body)
-        for argument in node.args.exprs if node.args is not None else ():
-            self._pointed(argument)
-        self.generic_visit(node)
-
-    def visit_Decl(self, node: c_ast.Decl) -> None:
-        if node.init is not None and _is_pointer(node.type, self.scope):
-            self._pointed(node.init)
-        self.generic_visit(node)
-
-    def _target(self, node: c_ast.Node) -> None:
-        if isinstance(node, c_ast.ID):
-            self.found.add(node.name)
-        else:
-            self._pointed(node)
-
-    def _pointed(self, node: c_ast.Node) -> None:
-        """Add a pointer's name through which a scalar may change."""
-        around = self.scope.names_around()
-        self.found |= {name for name in _bases_of(node) if isinstance(around.get(name), Address)}
+    assigned: frozenset[str]
+    reached: frozenset[str]
+    kept: tuple[tuple[str | None, frozenset[str]], ...]
+    called: frozenset[str]
+    declared: frozenset[str]
 
 
-def _is_pointer(declared: c_ast.Node, scope: Scope) -> bool:
-    """Whether a declared type is a pointer's, under a name too."""
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What is known while changes are put together; ``pointers``: names that count where they are reached.
+
+    None: all of them do. ``done``: functions that were looked at.
+    """
+
+    functions: Mapping[str, Binding]
+    around: Mapping[str, Binding]
+    pointers: frozenset[str] | None
+    done: dict[str, frozenset[str]]
+
+
+def _changed(node: c_ast.Node, run: _Run, inside: frozenset[str]) -> frozenset[str]:
+    """Return what a piece of C may change, with what the functions do that it calls."""
+    own = _changes(node)
+    reached = own.reached.union(*(names for kind, names in own.kept if _keeps_pointer(kind, run.around)))
+    found = own.assigned | (reached if run.pointers is None else reached & run.pointers)
+    return found.union(*(_changed_by_call(name, run, inside) for name in own.called))
+
+
+def _changed_by_call(name: str, run: _Run, inside: frozenset[str]) -> frozenset[str]:
+    function = run.functions.get(name)
+    if not isinstance(function, Defined) or function.body is None or name in inside:
+        return frozenset()
+    if name not in run.done:
+        found = _changed(function.body, run, inside | {name})
+        run.done[name] = found - _changes(function.body).declared
+    return run.done[name]
+
+
+_KNOWN: WeakKeyDictionary[c_ast.Node, _Changes] = WeakKeyDictionary()
+"""What was found out of statements: a function is called, and a loop is looked at, many times."""
+
+
+def _changes(node: c_ast.Node) -> _Changes:
+    found = _KNOWN.get(node)
+    if found is None:
+        found = _KNOWN[node] = _found_out(node)
+    return found
+
+
+def _found_out(node: c_ast.Node) -> _Changes:
+    assigned, reached, called, declared = set[str](), set[str](), set[str](), set[str]()
+    kept: list[tuple[str | None, frozenset[str]]] = []
+    for part in nodes_in(node):
+        match part:
+            case c_ast.Assignment(lvalue=target):
+                _take(target, assigned, reached)
+            case c_ast.UnaryOp(op="++" | "--" | "p++" | "p--" | "&", expr=target):
+                _take(target, assigned, reached)
+            case c_ast.FuncCall(name=name, args=args):
+                called |= {name.name} if isinstance(name, c_ast.ID) else set()
+                for argument in args.exprs if args is not None else ():
+                    reached.update(_bases_of(argument))
+            case c_ast.Decl(name=name, type=kind, init=value):
+                declared |= {name} if name else set()
+                if value is not None and (named := _pointer_type(kind)) is not False:
+                    kept.append((named, frozenset(_bases_of(value))))
+            case _:
+                pass
+    return _Changes(
+        assigned=frozenset(assigned),
+        reached=frozenset(reached),
+        kept=tuple(kept),
+        called=frozenset(called),
+        declared=frozenset(declared),
+    )
+
+
+def _take(target: c_ast.Node, assigned: set[str], reached: set[str]) -> None:
+    if isinstance(target, c_ast.ID):
+        assigned.add(target.name)
+    else:
+        reached.update(_bases_of(target))
+
+
+def _pointer_type(declared: c_ast.Node) -> str | Literal[False] | None:
+    """Return None for the type of a pointer, a name where that may stand for one, else False."""
     match declared:
         case c_ast.PtrDecl():
-            return True
+            return None
         case c_ast.TypeDecl(type=c_ast.IdentifierType(names=[name])):
-            known = scope.names_around().get(name)
-            return isinstance(known, TypeName) and isinstance(known.type, Pointer)
+            return str(name)
         case _:
             return False
+
+
+def _keeps_pointer(kind: str | None, around: Mapping[str, Binding]) -> bool:
+    known = None if kind is None else around.get(kind)
+    return kind is None or (isinstance(known, TypeName) and isinstance(known.type, Pointer))
 
 
 def _bases_of(node: c_ast.Node) -> Iterator[str]:
@@ -94,14 +153,6 @@ def addressed(node: c_ast.Node) -> frozenset[str]:
     """Return the names of variables whose addresses are taken."""
     taken = (part.expr for part in nodes_in(node) if isinstance(part, c_ast.UnaryOp) and part.op == "&")
     return frozenset(part.name for part in taken if isinstance(part, c_ast.ID))
-
-
-def _declared(node: c_ast.Node) -> set[str]:
-    """Return all names that a function declares, its parameters among them."""
-    found = {node.name} if isinstance(node, c_ast.Decl) and node.name else set()
-    for _, child in node.children():
-        found |= _declared(child)
-    return found
 
 
 def contains(node: c_ast.Node, kinds: tuple[type, ...]) -> c_ast.Node | None:
@@ -152,45 +203,9 @@ def repeated_names(function: c_ast.FuncDef) -> frozenset[str]:
 
 def changed_bases(node: c_ast.Node | None, scope: Scope) -> frozenset[str]:
     """Return the names of variables, arrays among them, that a piece of C may change."""
-    finder = _Bases(scope)
-    if node is not None:
-        finder.visit(node)
-    return frozenset(finder.found)
-
-
-class _Bases(c_ast.NodeVisitor):  # type: ignore[misc]
-    def __init__(self, scope: Scope, inside: frozenset[str] = frozenset()) -> None:
-        self.scope = scope
-        self.inside = inside
-        self.found: set[str] = set()
-
-    def visit_Assignment(self, node: c_ast.Assignment) -> None:
-        self._add(node.lvalue)
-        self.generic_visit(node)
-
-    def visit_UnaryOp(self, node: c_ast.UnaryOp) -> None:
-        if node.op in ("++", "--", "p++", "p--", "&"):
-            self._add(node.expr)
-        self.generic_visit(node)
-
-    def visit_FuncCall(self, node: c_ast.FuncCall) -> None:
-        for argument in node.args.exprs if node.args is not None else ():
-            self._add(argument)
-        found = self.scope.file.names.get(node.name.name) if isinstance(node.name, c_ast.ID) else None
-        if isinstance(found, Defined) and found.body is not None and found.name not in self.inside:
-            inner = _Bases(self.scope, self.inside | {found.name})
-            inner.visit(found.body)
-            self.found |= inner.found - _declared(found.body)
-        self.generic_visit(node)
-
-    def visit_Decl(self, node: c_ast.Decl) -> None:
-        """What a pointer of the piece's own points into may be changed through it."""
-        if node.init is not None and _is_pointer(node.type, self.scope):
-            self._add(node.init)
-        self.generic_visit(node)
-
-    def _add(self, node: c_ast.Node) -> None:
-        self.found |= set(_bases_of(node))
+    if node is None:
+        return frozenset()
+    return _changed(node, _Run(scope.file.names, scope.names_around(), None, {}), frozenset())
 
 
 def names_in(node: c_ast.Node) -> frozenset[str]:

@@ -78,9 +78,9 @@ def worst(faults: Iterable[PolyloomError]) -> PolyloomError:
 
 def line_span(source: Source, line: int) -> Span | None:
     """Return what stands on a line, without the blanks around it; None for a line that is not there."""
-    if not 1 <= line <= source.text.count("\n") + 1:
+    if not 1 <= line < len(source.line_starts):
         return None
-    start = sum(len(text) + 1 for text in source.text.split("\n")[: line - 1])
+    start = source.line_starts[line - 1]
     text = source.line(line)
     blanks = len(text) - len(text.lstrip())
     return Span(source, start + blanks, start + max(len(text.rstrip()), blanks + 1))

@@ -73,11 +73,11 @@ class Places:
 
     def offset(self, source: Source, line: int, column: int) -> int | None:
         """Return the offset of a 1-based line and column; a column past the line's end is its last token."""
-        lines = source.text.split("\n")
-        if not 1 <= line <= len(lines):
+        starts = source.line_starts
+        if not 1 <= line < len(starts):
             return None
-        text = lines[line - 1]
-        before = sum(len(one) + 1 for one in lines[: line - 1])
+        before, behind = starts[line - 1], starts[line] - 1
+        text = source.text[before:behind]
         if column - 1 < len(text.rstrip()):
             return before + column - 1
         return before + len(text) - len(text.lstrip())

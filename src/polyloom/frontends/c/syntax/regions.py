@@ -298,7 +298,7 @@ def _follows_arguments(text: str, brace: int) -> bool:
 
 
 def _line_start(source: Source, line: int) -> int:
-    return sum(len(text) + 1 for text in source.text.split("\n")[: line - 1])
+    return source.line_starts[min(line, len(source.line_starts)) - 1]
 
 
 def _line_end(source: Source, line: int) -> int:
