@@ -7,7 +7,7 @@ inside. So a layout's work is guessed without any set. What the compiler does in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations, pairwise
 from math import gcd, prod
@@ -50,16 +50,21 @@ class BoxCosts:
 
     def _priced(self, statement: Statement, position: int | None, box: LocalBox) -> float:
         operands = {k - 1: a for k, a in enumerate(accesses(statement)) if k - 1 != position}
-        strides: Strides = {k: _strides(access, box) for k, access in operands.items()}
         scalars = frozenset({*([] if position is None else [position]), *_of_rank_zero(statement)})
-        sizes = box.counts
-        if position is not None:
-            sizes, strides = _slice(statement.reads[position], box, strides)
+
+        def lying(nest: tuple[int, ...]) -> tuple[tuple[int, ...], Strides]:
+            strides = {k: _strides(access, box, nest) for k, access in operands.items()}
+            if position is None:
+                return box.counts, strides
+            return _slice(statement.reads[position], box, strides)
+
+        sizes, strides = lying(())
         alone = position is None or prod(sizes) == 1
         address = 0 if alone else len(operands) * move_cycles(self.machine)
         if statement.name not in self._work:
             self._work[statement.name] = _work_of(statement, self.machine)
-        return address + _nest_cycles(self._work[statement.name], sizes, strides, scalars)
+        work = self._work[statement.name]
+        return address + _nest_cycles(work, sizes, strides, lambda nest: lying(nest)[1], scalars)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +82,33 @@ def _work_of(statement: Statement, machine: Machine) -> _Work:
     return _Work(plans_of(work, machine, approximate=True), alone, machine.loop_iteration + alone)
 
 
-def _strides(access: View, box: LocalBox) -> tuple[int, ...]:
-    """Return the stride of each iterator in a local array that is just large enough."""
+def _strides(access: View, box: LocalBox, nest: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return the stride of each iterator in a local array that is just large enough.
+
+    The array is transposed for a nest of iterators, of which the last one is the innermost.
+    """
     array = box_extents(access, box)
-    steps = [prod(array[d + 1 :]) for d in range(len(array))]
     rows = [box.coefficients(index) for index in access.affine]
+    steps = [0] * len(array)
+    step = 1
+    for d in reversed(_transposed(rows, nest)):
+        steps[d] = step
+        step *= array[d]
     return tuple(
         sum(step * row[k] for step, row in zip(steps, rows, strict=True)) for k in range(len(box.counts))
     )
+
+
+def _transposed(rows: Sequence[Sequence[int]], nest: Sequence[int]) -> list[int]:
+    """Return the dimensions of an array, those that the last iterator of a nest runs along innermost.
+
+    In front of them are those of the other iterators, and outermost those that stay.
+    """
+
+    def depth(d: int) -> tuple[bool, bool]:
+        return any(rows[d][k] for k in nest), bool(nest) and rows[d][nest[-1]] != 0
+
+    return sorted(range(len(rows)), key=depth)
 
 
 def _of_rank_zero(statement: Statement) -> Iterator[int]:
@@ -108,7 +132,14 @@ def _slice(access: View, box: LocalBox, strides: Strides) -> tuple[tuple[int, ..
     return tuple(left), {k: tuple(row) for k, row in steps.items()}
 
 
-def _nest_cycles(work: _Work, sizes: Sequence[int], strides: Strides, scalars: frozenset[int]) -> float:
+def _nest_cycles(
+    work: _Work,
+    sizes: Sequence[int],
+    strides: Strides,
+    transposed: Callable[[tuple[int, ...]], Strides],
+    scalars: frozenset[int],
+) -> float:
+    """Return the cycles of a nest, in arrays as they are declared or as they suit a nest of iterators."""
     live = tuple(k for k, size in enumerate(sizes) if size > 1)
     if not live:
         return work.alone
@@ -120,8 +151,10 @@ def _nest_cycles(work: _Work, sizes: Sequence[int], strides: Strides, scalars: f
         around = machine.loop_iteration + moved * move_cycles(machine) if outer else 0
         runs = prod(sizes[k] for k in outer)
         for order in _orders(inner):
-            plan = work.plans.plan(scalars | fixed, _shape(sizes, strides, order))
-            best = min(best, runs * (plan.cycles + around))
+            other = transposed(order)
+            for lying in (strides,) if other == strides else (strides, other):
+                plan = work.plans.plan(scalars | fixed, _shape(sizes, lying, order))
+                best = min(best, runs * (plan.cycles + around))
     return best
 
 
