@@ -42,6 +42,7 @@ from polyloom.scop.preparation.branches import joined
 from polyloom.scop.preparation.choices import with_choices_made
 from polyloom.scop.preparation.conditional_locals import with_locals_always_set
 from polyloom.scop.preparation.coordinates import over_written
+from polyloom.scop.preparation.excluded_points import with_excluded_points
 from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.joined_accumulators import with_accumulators_joined
@@ -207,7 +208,8 @@ _CONTEXT = 50_000
 
 def prepared(scop: Scop, mode: ReductionMode, *, strict: bool) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
-    alone = with_existing_targets(with_locals_always_set(with_narrow_statements(scop)))
+    whole = with_excluded_points(with_narrow_statements(scop), strict=strict)
+    alone = with_existing_targets(with_locals_always_set(whole))
     found = without_local_arrays(substituted(with_choices_made(with_remainders_joined(joined(alone)))))
     if mode is ReductionMode.DETECT:
         fewer = with_accumulators_joined(found, strict=strict)

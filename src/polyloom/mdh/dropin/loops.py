@@ -198,7 +198,9 @@ def _touched(buffer: Buffer, names: Mapping[str, str], dialect: Dialect) -> str:
 
 
 def _times(row: str, number: str) -> str:
-    return "0" if number == "0" else f"{row} * ({number})"
+    if number == "0":
+        return "0"
+    return f"{row} * ({number})" if row.isdecimal() else f"rows_of({row}, {number})"
 
 
 def _bytes(buffer: Buffer, names: Mapping[str, str], dialect: Dialect) -> str:

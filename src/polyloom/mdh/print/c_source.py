@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from math import inf
 
 from polyloom.mdh.print.asked_iterations import BITS
 from polyloom.mdh.print.asked_iterations import NAMES as ASKED_NAMES
@@ -65,13 +66,16 @@ from polyloom.mdh.tree.nodes import (
     Mark,
     Statement,
 )
-from polyloom.mdh.tree.rewrite import arrays_used, declared_in, integers_used, loads_of, walk
+from polyloom.mdh.tree.rewrite import arrays_used, blocks, declared_in, integers_used, loads_of, walk
 from polyloom.mdh.tree.trips import is_parallel, nested_groups, stores_where_asked, trip_count
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, product_of
 
 WIDEST = 110
 """Characters of a line."""
 
+
+SHORT_BODY = 32
+"""Points of the loops in a body that take no longer than the division that tells where one is."""
 
 MOST_ALONE = 8
 """Loops in turn that are one function; where there are more, as where weights are packed, each is one."""
@@ -461,7 +465,7 @@ class _Entry:
         told = [inside.dialect.independent] if stores_where_asked(loops[-1]) else []
         if len(loops) == 1:
             lines = [*told, f"{_head_of_share(loop, inside)} {{", *indented(body), "}"]
-        elif any(isinstance(s, For) and s.kind is not Kind.VECTOR for s in walk(loops[-1].body)):
+        elif _points_of(loops[-1].body) > SHORT_BODY:
             lines = ["for (int64_t point = first; point < end; point++) {"]
             lines += [*indented([*point_lines(loops, inside), *body]), "}"]
         else:
@@ -586,6 +590,25 @@ def _apart(run: Code, after: Code) -> tuple[Code, Code]:
 def _waits(statement: Statement) -> bool:
     """Whether threads wait for each other behind a statement with a parallel loop."""
     return isinstance(statement, For) and statement.kind is Kind.GROUP and not statement.nowait
+
+
+def _points_of(code: Code) -> float:
+    """Return how many points the loops of a body have at most, without those that are vectors."""
+    most = 1.0
+    for statement in code:
+        inner = max(map(_points_of, blocks(statement)), default=1.0)
+        most = max(most, inner * (_trips(statement) if isinstance(statement, For) else 1.0))
+    return most
+
+
+def _trips(loop: For) -> float:
+    if loop.kind is Kind.VECTOR:
+        return 1.0
+    try:
+        count = trip_count(loop)
+    except ValueError:
+        return inf
+    return count.value if isinstance(count, Number) else inf
 
 
 def _in_rows(loops: Sequence[For], body: Sequence[str], told: Sequence[str], scope: Scope) -> list[str]:

@@ -83,7 +83,7 @@ class Leaves:
     ``reads[k]``: the value of read number k (a half already as a float), of the value type and width.
     ``iterators[d]``, ``parameters[name]``: integers, ``int`` or ``long``. ``lanes``: an iterator as a vector
     of the type that is asked for or of int64, and which of them. ``same``: a conversion as a vector, where
-    all its elements are one; None where they are not.
+    all its elements are one; None where they are not. ``for_all``: so for a condition, as one truth value.
     """
 
     reads: Mapping[int, str] | Sequence[str] = ()
@@ -91,6 +91,7 @@ class Leaves:
     parameters: Mapping[str, str] = field(default_factory=dict)
     lanes: Callable[[int, ElementType], tuple[str, ElementType]] | None = None
     same: Callable[[Convert], str | None] | None = None
+    for_all: Callable[[Expression], Text | None] | None = None
 
 
 def value_type(element: ElementType, width: int = 1, dialect: Dialect = OPENCL) -> str:
@@ -323,7 +324,8 @@ class _Printer:
                 raise AssertionError(f"{spelling} is no call")
 
     def _operator(self, sign: str, e: Binary) -> Text:
-        return self._infix(sign, _LEVELS[sign], self.text(e.left), self.text(e.right))
+        operand = self._bits if _LEVELS[sign] == _SHIFT else self.text
+        return self._infix(sign, _LEVELS[sign], operand(e.left), operand(e.right))
 
     def _wraps_by_itself(self, kind: ElementType) -> bool:
         return kind.dtype.kind == "u" and (self.width > 1 or kind not in NARROW)
@@ -342,7 +344,7 @@ class _Printer:
         return self._infix(_OF_MASKS[sign], _BIT, Text(left.within(_PREFIX)), Text(right.within(_PREFIX)))
 
     def _bits(self, e: Expression) -> Text:
-        """Return an operand of a bit operation, with parentheses around all but the simplest."""
+        """Return an operand of a bit operation or a shift, with parentheses around all but the simplest."""
         text = self.text(e)
         return text if text.level >= _PREFIX else Text(f"({text.text})")
 
@@ -374,6 +376,9 @@ class _Printer:
             if family is not None and self._has_extremes:
                 extreme = self.dialect.helper(family, e.type, self.width)
                 return Text(f"{extreme}({then.text}, {otherwise.text})")
+        for_all = None if self.leaves.for_all is None else self.leaves.for_all(e.condition)
+        if for_all is not None:
+            return _choice(for_all, then, otherwise)
         return self._narrowed(self._chosen(self.mask(e.condition, bytes_), then, otherwise, e.type), e.type)
 
     @property
@@ -385,8 +390,7 @@ class _Printer:
         if self._is_of_masks:
             select = self.dialect.helper("select", kind, self.width)
             return Text(f"{select}({condition.text}, {then.text}, {otherwise.text})")
-        parts = condition.within(_OR), then.within(_OR), otherwise.within(_OR)
-        return Text("{} ? {} : {}".format(*parts), _CHOICE)
+        return _choice(condition, then, otherwise)
 
     def mask(self, e: Expression, bytes_: int) -> Text:
         """Return a truth value; for vectors a mask whose elements have that many bytes."""
@@ -461,6 +465,11 @@ class _Printer:
 
 
 _OF_MASKS = {"&&": "&", "||": "|", "!=": "^"}
+
+
+def _choice(condition: Text, then: Text, otherwise: Text) -> Text:
+    parts = condition.within(_OR), then.within(_OR), otherwise.within(_OR)
+    return Text("{} ? {} : {}".format(*parts), _CHOICE)
 
 
 def _extreme_of(e: Select) -> str | None:

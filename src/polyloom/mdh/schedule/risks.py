@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from polyloom.ir.expressions import Expression, Read, Select, children
 from polyloom.ir.host import Index, MdHom
 from polyloom.ir.rebuild import read_positions
-from polyloom.mdh.schedule.addresses import Buffers, known
+from polyloom.mdh.schedule.addresses import ONE, Buffers
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, linear_terms, sum_of
 
 
 def risky_reads(hom: MdHom, buffers: Buffers, *, written: bool = False) -> frozenset[int]:
@@ -25,19 +28,35 @@ def exists(hom: MdHom, k: int, buffers: Buffers) -> bool:
     """Return whether all points of the rectangle are known to read elements of an input that exist."""
     view = hom.inputs[k]
     pairs = zip(view.indices, buffers[view.buffer].shape, strict=True)
-    return all(_index_exists(hom, index, known(extent)) for index, extent in pairs)
+    return all(_index_exists(hom, index, extent) for index, extent in pairs)
 
 
-def _index_exists(hom: MdHom, index: Index | Expression, extent: int | None) -> bool:
-    if not isinstance(index, Index) or extent is None:
+def _index_exists(hom: MdHom, index: Index | Expression, extent: IntExpression) -> bool:
+    """Whether an index is at least 0, and less than an extent, at the first and the last points."""
+    if not isinstance(index, Index):
         return False
-    offset, low, high = known(index.offset), 0, 0
-    for coefficient, n in zip(index.coefficients, map(known, hom.extents), strict=True):
-        if coefficient and n is None:
-            return False
-        reach = coefficient * (max(n or 1, 1) - 1)
-        low, high = low + min(reach, 0), high + max(reach, 0)
-    return offset is not None and offset + low >= 0 and offset + high < extent
+    pairs = zip(index.coefficients, hom.extents, strict=True)
+    steps = [(coefficient, _last(n)) for coefficient, n in pairs if coefficient]
+    least = [(1, index.offset), *(step for step in steps if step[0] < 0)]
+    most = [(1, extent), (-1, ONE), (-1, index.offset), *((-c, last) for c, last in steps if c > 0)]
+    return _is_natural(least) and _is_natural(most)
+
+
+def _last(extent: IntExpression) -> IntExpression:
+    """Return the last point of a dimension, which has one where anything is read."""
+    match extent:
+        case Number(value=value):
+            return Number(max(value, 1) - 1)
+        case Operation(operator="max", operands=(Number(value=0), inner) | (inner, Number(value=0))):
+            return _last(inner)
+        case _:
+            return sum_of([(1, extent), (-1, ONE)])
+
+
+def _is_natural(terms: Sequence[tuple[int, IntExpression]]) -> bool:
+    """Whether a sum is a number of at least 0."""
+    rest, constant = linear_terms(terms)
+    return not rest and constant >= 0
 
 
 def _certain(expression: Expression) -> set[int]:

@@ -16,19 +16,14 @@ from itertools import pairwise
 
 import islpy as isl
 
-from polyloom.ir.expressions import Expression, Select
-from polyloom.ir.naming import fresh
-from polyloom.ir.types import ElementType
-from polyloom.polyhedra.binding import bind
-from polyloom.polyhedra.loops.generate import CodeBuilder
-from polyloom.scop.dependence.dependences import maps_of
+from polyloom.ir.expressions import Select
 from polyloom.scop.dependence.nesting import schedules
 from polyloom.scop.joined_reads import appended_reads
-from polyloom.scop.model import Scop, ScopAccess, ScopStatement
+from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.preparation.branches import between
 from polyloom.scop.preparation.statements import without
-from polyloom.scop.rewrite import integer_expression, moved_reads
-from polyloom.scop.schedule.arrays import whole as whole_array
+from polyloom.scop.preparation.wider import condition_in, everywhere, with_wider
+from polyloom.scop.rewrite import moved_reads
 
 _DIM = isl.dim_type
 
@@ -57,13 +52,13 @@ def _joined(first: ScopStatement, second: ScopStatement, scop: Scop) -> ScopStat
     if first.target.computed or second.target.computed or not all(same):
         return None
     both, shift = appended_reads(first, second)
-    reads = [_everywhere(read, whole, scop) for read in both.reads]
-    everywhere = tuple(read for read in reads if read is not None and read.array != first.target.array)
-    if len(everywhere) < len(reads):
+    reads = [everywhere(read, whole, scop) for read in both.reads]
+    known = tuple(read for read in reads if read is not None and read.array != first.target.array)
+    if len(known) < len(reads):
         return None
-    both = replace(both, domain=whole, target=replace(first.target, relation=relation), reads=everywhere)
+    both = replace(both, domain=whole, target=replace(first.target, relation=relation), reads=known)
     otherwise = moved_reads(second.value, {k: k + shift for k in range(len(second.reads))})
-    condition = _condition(first.domain, whole, scop)
+    condition = condition_in(first.domain, whole, scop)
     if otherwise.type is not first.value.type or condition is None:
         return None
     return replace(both, value=Select(condition, first.value, otherwise))
@@ -73,38 +68,5 @@ def _called(name: str) -> Callable[[isl.Map], isl.Map]:
     return lambda relation: relation.set_tuple_name(_DIM.in_, name)
 
 
-def _everywhere(read: ScopAccess, whole: isl.Set, scop: Scop) -> ScopAccess | None:
-    """Return a read at all points; None where its element may not exist there."""
-    relation = read.relation.remove_divs().intersect_domain(whole)
-    array = next(a for a in scop.arrays if a.name == read.array)
-    extents = [n for n in array.shape if n is not None]
-    elements = whole_array(array.name, extents) if len(extents) == len(array.shape) else None
-    if read.computed or elements is None:
-        return None
-    if not relation.intersect_domain(read.relation.domain()).is_equal(read.relation):
-        return None
-    if not relation.range().intersect_params(scop.context).is_subset(elements):
-        return None
-    return replace(read, relation=relation)
-
-
-def _condition(domain: isl.Set, whole: isl.Set, scop: Scop) -> Expression | None:
-    """Return when a point of the whole is in a domain, over the iterators."""
-    count, taken = domain.dim(_DIM.set), {p.name for p in scop.parameters}
-    names = [fresh(f"c{k}", taken) for k in range(count)]
-    inside, around = (bind(s, names) for s in (domain, whole))
-    context = around.intersect_params(scop.context).params()
-    condition = CodeBuilder(context, {}).condition(inside)
-    if condition is None:
-        return None
-    return integer_expression(condition, {name: k for k, name in enumerate(names)}, ElementType.INT64)
-
-
 def _replaced(scop: Scop, first: ScopStatement, second: ScopStatement, both: ScopStatement) -> Scop:
-    schedule = isl.UnionMap.empty(scop.schedule.get_space())
-    for times in maps_of(scop.schedule):
-        if times.get_tuple_name(_DIM.in_) == first.name:
-            times = times.remove_divs().intersect_domain(both.domain)
-        schedule = schedule.union(isl.UnionMap.from_map(times))
-    statements = tuple(both if s is first else s for s in scop.statements)
-    return without(replace(scop, statements=statements, schedule=schedule), {second.name})
+    return without(with_wider(scop, first, both), {second.name})

@@ -247,3 +247,9 @@ static inline int64_t bytes_of(int64_t element, int dimensions, const int64_t *e
     }
     return element;
 }
+
+/* The bytes of some rows of an array, of which each takes `row`; -1 where that has no elements. */
+static inline int64_t rows_of(int64_t row, int64_t rows)
+{
+    return row < 0 ? -1 : row * rows;
+}

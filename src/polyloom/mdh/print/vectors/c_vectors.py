@@ -13,7 +13,7 @@ from collections.abc import Iterator as Iterator_
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from polyloom.ir.expressions import Convert, Iterator, Read, walk
+from polyloom.ir.expressions import Convert, Expression, Iterator, Read, walk
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_scope import Scope, Variable, at_zero, coefficient
 from polyloom.mdh.print.dialect import INTERLEAVED, Dialect, held
@@ -174,7 +174,12 @@ class VectorLoop:
             return Text(self._everywhere(self.scope.value(value), kind))
         texts = [self._load(load) for load in value.loads]
         reads = [self.kept.get(text, text) for text in texts]
-        leaves = Leaves(reads, lanes=partial(self._iterator, value), same=partial(self._same, value))
+        leaves = Leaves(
+            reads,
+            lanes=partial(self._iterator, value),
+            same=partial(self._same, value),
+            for_all=partial(self._for_all, value) if not self.dialect.masks_are_truths else None,
+        )
         if kind is ElementType.BOOL:
             return truth_text(value.expression, leaves, self.width, self.dialect)
         return expression_text(value.expression, leaves, self.width, self.dialect)
@@ -234,6 +239,15 @@ class VectorLoop:
         if not used or any(self.lane in names_in(value.iterators[d]) for d in used):
             return None
         return self._everywhere(self.scope.value(Compute(part, iterators=value.iterators)), part.type)
+
+    def _for_all(self, value: Compute, condition: Expression) -> Text | None:
+        """Return a condition that holds in all lanes or in none, asked once; None where it is none."""
+        parts = list(walk(condition))
+        loads = (value.loads[p.position] for p in parts if isinstance(p, Read))
+        integers = (value.iterators[p.dimension] for p in parts if isinstance(p, Iterator))
+        if any(map(self._differs, loads)) or any(self.lane in names_in(i) for i in integers):
+            return None
+        return self.scope.value(Compute(condition, value.loads, value.iterators))
 
     def _iterator(self, value: Compute, dimension: int, kind: ElementType) -> tuple[str, ElementType]:
         """Return an iterator in each lane, and its type: ``kind`` where no wider vector is needed for it."""
