@@ -54,7 +54,7 @@ def _places(rows: int) -> tuple[Place, ...]:
 PLACES = _places(2)
 QUEUES = Unsupported(error("wafer-queues", "too many"))
 PLAN = first_plan(PROBLEM, Grid(4, 4), PLACES)
-WEST_IN, EAST_OUT = "-> [PE[-1, j//3]", "-> [PE[4, j//3]"
+NORTH_IN, EAST_OUT = "-> [PE[i//2, -1]", "-> [PE[4, j//3]"
 
 
 def test_ports_on_the_other_axis_begin_where_elements_come_and_leave_in_order() -> None:
@@ -63,6 +63,16 @@ def test_ports_on_the_other_axis_begin_where_elements_come_and_leave_in_order() 
     outward = {dict(p.outputs)["y"].side for p in others}
     assert inward == {Side.NORTH, Side.WEST}
     assert outward == {Side.EAST, Side.SOUTH, Side.WEST}
+
+
+@pytest.mark.parametrize("outer", [0, 1])
+def test_of_two_axes_with_the_same_traffic_ports_lie_beside_those_lines_whose_pes_have_runs(
+    outer: int,
+) -> None:
+    """Those share the outer dimension. Seen with a layer norm: its map took 1.09 times the cycles."""
+    cut = tuple(Coordinate((Tile(Index.unit(k, 2), 0, n, m),)) for k, n, m in ((0, 7, 2), (1, 11, 3)))
+    plan = first_plan(PROBLEM, Grid(4, 4), (Place(cut[outer], cut[1 - outer]),))
+    assert [port.axis for _, port in (*plan.inputs, *plan.outputs)] == [1 - outer] * 2
 
 
 @pytest.mark.parametrize(("rows", "turns"), [(6, True), (8, False)])
@@ -111,21 +121,21 @@ def test_the_search_goes_on_from_the_best_change_not_from_the_first() -> None:
     """The output on another side is 2 % cheaper, and a dead end; the input on another one is far cheaper."""
 
     def cycles(text: str) -> float:
-        west, first_side = WEST_IN in text, EAST_OUT in text
+        north, first_side = NORTH_IN in text, EAST_OUT in text
         return {(False, True): 1000, (False, False): 980, (True, True): 800, (True, False): 990}[
-            west, first_side
+            north, first_side
         ]
 
     assert EAST_OUT in refined(cycles)[1][0]
     best, _ = refined(cycles)
-    assert WEST_IN in best
+    assert NORTH_IN in best
     assert EAST_OUT in best
 
 
 @pytest.mark.parametrize(("times", "tries"), [(5, 1), (1.01, 1), (1, 2)])
 def test_what_made_a_plan_slower_is_not_tried_again(times: float, tries: int) -> None:
     def cycles(text: str) -> float:
-        return (800 if WEST_IN in text else 1000) * (times if "trigger" in text else 1)
+        return (800 if NORTH_IN in text else 1000) * (times if "trigger" in text else 1)
 
     _, tried = refined(cycles)
     assert sum("trigger" in text for text in tried) == tries
@@ -154,7 +164,7 @@ def test_other_drivers_are_not_tried_where_they_are_estimated_far_slower(
 def test_a_port_whose_traffic_takes_longer_than_the_plan_is_not_tried() -> None:
     _, tried = refined(lambda text: 5.0)
     assert len(tried) < len(refined(lambda text: 1000.0)[1])
-    assert not any(WEST_IN in text for text in tried)
+    assert not any(NORTH_IN in text for text in tried)
 
 
 @pytest.mark.parametrize(("second", "varied"), [(1100, True), (1200, False)])

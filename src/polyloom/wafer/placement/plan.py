@@ -84,9 +84,26 @@ def _first_port(problem: Problem, places: Sequence[Place], name: str, *, inward:
         sum(map(math.prod, _line_boxes(problem, places, name, axis, inward=inward))) for axis in (0, 1)
     ]
     axis = int(traffic[0] > traffic[1] if inward else traffic[0] >= traffic[1])
+    if traffic[0] == traffic[1]:
+        axis = _in_runs(problem, places, name, inward=inward, otherwise=axis)
     side = _first_side(axis, inward=inward)
     port = Port(side, tuple(range(len(problem.program.buffer(name).extents))))
     return _ordered(port, _line_extents(problem, places, name, port)) if inward else port
+
+
+def _in_runs(problem: Problem, places: Sequence[Place], name: str, *, inward: bool, otherwise: int) -> int:
+    """Return the axis on whose lines the PEs have longer runs of elements, one PE after the other.
+
+    Those have that share a tensor by an outer dimension than the one by which the lines do.
+    """
+    extents = problem.program.buffer(name).extents
+
+    def cut(axis: int) -> int:
+        boxes = [*_line_boxes(problem, places, name, axis, inward=inward)]
+        return next((d for d, n in enumerate(extents) if max((b[d] for b in boxes), default=n) < n), -1)
+
+    columns, rows = cut(0), cut(1)
+    return otherwise if columns == rows else int(columns < rows)
 
 
 def _first_side(axis: int, *, inward: bool) -> Side:
