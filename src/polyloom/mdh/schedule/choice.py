@@ -19,6 +19,7 @@ from polyloom.ir.host import MdHom
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.addresses import Buffers
 from polyloom.mdh.schedule.legality import is_legal
+from polyloom.mdh.schedule.open_sizes import fit_for_large_sizes
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.mdh.schedule.tiling import TileFacts
@@ -74,7 +75,7 @@ def preferred_schedule(space: ScheduleSpace, seeds: Sequence[Schedule] = ()) -> 
     the best possible (``ScheduleSpace.unbeaten``) would save in ``RUNS`` runs, or, from ``SHARE`` of that
     on, where a round saves less than it takes.
     """
-    return _Search(space).preferred(seeds)
+    return fit_for_large_sizes(space, _Search(space).preferred(seeds))
 
 
 class _Search:
