@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from pycparser import c_ast, c_lexer, c_parser
@@ -13,6 +14,7 @@ from polyloom.frontends.c.syntax.faults import fail, line_span
 from polyloom.frontends.c.syntax.inline_assembly import without_assembly
 from polyloom.frontends.c.syntax.nodes import nodes_in
 from polyloom.frontends.c.syntax.places import Places
+from polyloom.frontends.c.syntax.preprocess import is_built
 
 _PLACE = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)$", re.DOTALL)
 
@@ -20,8 +22,10 @@ _PLACE = re.compile(r"^(?P<file>.*?):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<mes
 def parse(text: str, places: Places) -> c_ast.FileAST:
     """Return the syntax tree. Errors: ``c-syntax``, ``c-unknown-type``, ``c-pragma-place``."""
     weak = replaceable_functions(text)
-    text = without_attributes(without_assembly(text))
+    whole, text = text, _plain(text)
     message = _fault(text, places)
+    if isinstance(message, str) and (others := _without_unread(whole, message, places)) is not None:
+        message = others
     if isinstance(message, c_ast.FileAST):
         return _without_bodies(message, weak)
     _explain_pragma(text, message, places)
@@ -36,10 +40,76 @@ def parse(text: str, places: Places) -> c_ast.FileAST:
 def parsed(text: str, places: Places) -> c_ast.FileAST | None:
     """Return the syntax tree; None where there is none."""
     try:
-        found = _fault(without_attributes(without_assembly(text)), places)
+        found = _fault(_plain(text), places)
+        found = (_without_unread(text, found, places) or found) if isinstance(found, str) else found
     except PolyloomError:
         return None
     return _without_bodies(found, replaceable_functions(text)) if isinstance(found, c_ast.FileAST) else None
+
+
+def _plain(text: str) -> str:
+    """Return a text in C99: without attributes and assembly, and ``main`` with its type."""
+    return _MAIN.sub("int main", without_attributes(without_assembly(text)))
+
+
+def _without_unread(whole: str, message: str, places: Places) -> c_ast.FileAST | None:
+    """Return the tree of a program in a dialect of C that a compiler builds, without what is not C99 in it.
+
+    Functions in which the parser stops are taken to do what nobody knows. None where no others have loops.
+    """
+    text, unread, fault = _plain(whole), set[str](), message
+    for _ in range(_MOST_UNREAD):
+        body = _body_around(text, fault, unread)
+        if body is None or (not unread and not is_built(whole)):
+            return None
+        start, end, name = body
+        unread.add(name)
+        lines = "\n".join(re.sub(r"^(?!\s*#\s*line).*", "", line) for line in text[start:end].split("\n"))
+        text = f"{text[:start]}{_UNREAD}{lines}{text[end:]}"
+        found = _fault(text, places)
+        if isinstance(found, c_ast.FileAST):
+            functions = [n for n in found.ext if isinstance(n, c_ast.FuncDef) and n.decl.name not in unread]
+            own = (n for n in functions if n.coord.file == places.name)
+            loops = any(isinstance(inside, c_ast.For) for n in own for inside in nodes_in(n))
+            return found if loops else None
+        fault = found
+    return None
+
+
+def _body_around(text: str, message: str, unread: Collection[str]) -> tuple[int, int, str] | None:
+    """Return where the body of a function begins and ends in which the parser stopped, and its name.
+
+    ``unread``: functions whose bodies were replaced.
+    """
+    found = _PLACE.match(message)
+    at = None if found is None else _offset_of(text, found["file"], int(found["line"]))
+    if at is None:
+        return None
+    depth, start = 0, 0
+    for brace in _BRACE.finditer(text):
+        depth += {"{": 1, "}": -1}.get(brace.group(), 0)
+        if brace.group() == "{" and depth == 1:
+            start = brace.start()
+        elif brace.group() == "}" and depth == 0 and brace.end() > at:
+            head = _HEAD.search(text[max(0, start - _LONGEST_HEAD) : start])
+            if head is not None and head[1] in unread:
+                continue
+            inside = start <= text.find("\n", at) or text.find("\n", at) < 0
+            return (start, brace.end(), head[1]) if head is not None and inside else None
+    return None
+
+
+def _offset_of(text: str, file: str, line: int) -> int | None:
+    """Return where a line of a file begins in preprocessed text; the last such place."""
+    here, number, at, found = "", 1, 0, None
+    for one in text.split("\n"):
+        placed = _LINE.match(one)
+        if placed is not None:
+            here, number = placed["file"], int(placed["line"]) - 1
+        elif here == file and number == line:
+            found = at
+        number, at = number + 1, at + len(one) + 1
+    return found
 
 
 def _without_bodies(tree: c_ast.FileAST, names: frozenset[str]) -> c_ast.FileAST:
@@ -55,12 +125,23 @@ def _fault(text: str, places: Places) -> c_ast.FileAST | str:
     parser = c_parser.CParser(lexer=_Lexer)
     try:
         tree = parser.parse(f'{_BUILTIN}#line 1 "{places.name}"\n{text}', places.name)
-        own = c_ast.FileAST(tree.ext[_BUILTIN.count(";") :])
+        own = _with_arguments(c_ast.FileAST(tree.ext[_BUILTIN.count(";") :]))
         return _with_pragmas(own) if "_Pragma" in text else own
     except c_parser.ParseError as fault:
         return _placed(str(fault), parser.clex)
     except RecursionError:
         fail("c-syntax", "the text is nested too deeply", None, helps=["take expressions apart"])
+
+
+def _with_arguments(tree: c_ast.FileAST) -> c_ast.FileAST:
+    """Make of ``f(a, n) double *a; int n; { ... }`` what ``f(double *a, int n) { ... }`` is."""
+    for node in tree.ext:
+        if isinstance(node, c_ast.FuncDef) and node.param_decls and node.decl.type.args is not None:
+            known = {declaration.name: declaration for declaration in node.param_decls}
+            params = node.decl.type.args.params
+            node.decl.type.args.params = [known.get(getattr(p, "name", None), p) for p in params]
+            node.param_decls = None
+    return tree
 
 
 def _with_pragmas(tree: c_ast.FileAST) -> c_ast.FileAST:
@@ -172,6 +253,14 @@ _BUILTIN = (
     "typedef long double _Float64x; typedef long double _Float128; typedef long double __float128;\n"
 )
 """Types known to compilers without a declaration: ``scope/types`` says which of them count."""
+_MAIN = re.compile(r"(?:(?<=^)|(?<=[;}]))[ \t]*main(?=\s*\()", re.MULTILINE)
+_BRACE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|^[ \t]*#[^\n]*|[{}]", re.MULTILINE)
+_HEAD = re.compile(r"(\w+)\s*\([^{};]*\)\s*\Z")
+_LONGEST_HEAD = 2000
+_MOST_UNREAD = 20
+"""Functions of a file in which the parser may stop."""
+_UNREAD = "{ for (int k = 0; k < 64; k++) what_is_no_C99(); }"
+"""What stands for the body of a function that is in another dialect of C."""
 _HELP = "Polyloom reads C99; does the file compile?"
 _AT_END = "At end of input"
 _TRIED = 20

@@ -37,6 +37,9 @@ _DIALECT = {
     "__const": "const",
     "__volatile__": "volatile",
     "__extension__": "",
+    "__builtin_expect(x, c)": "((long)(x))",
+    "_Thread_local": "",
+    "__thread": "",
 }
 """GNU spellings that the parser does not know."""
 
@@ -162,6 +165,18 @@ def preprocess_with_system(source: Source, defines: Mapping[str, str], include: 
         return _external(source, {**_SYSTEM, **defines}, folders, f"{shlex.quote(compiler)} -O2 -E")
     except PolyloomError:
         return None
+
+
+def is_built(text: str) -> bool:
+    """Whether the system's C compiler, if there is one, has nothing against a preprocessed text."""
+    compiler = _system_compiler()
+    if compiler is None:
+        return False
+    with work_folder() as folder:
+        path = folder / "source.c"
+        path.write_text(text, encoding="utf-8")
+        command = f"{shlex.quote(compiler)} -std=gnu17 -fsyntax-only -w -x c"
+        return _run(command, [str(path)]).returncode == 0
 
 
 def as_pragmas(text: str) -> str:
