@@ -309,8 +309,11 @@ def chosen(case: Case, zeros: int | None, crew: Crew) -> dict[str, Any]:
     text = case.map if zeros is None else f"{case.map}sparse: {case.sparse}\n"
     given = what_is_given(read_mapping(Source(f"{case.name}.map", text), program))
     choice = complete_mapping(Source("<what is given>", given), program, load_machine("cs2"), crew=crew)
-    print(choice.text, flush=True)
     cycles, limit, _, _, busy, *_ = _simulated(program, choice.mapping, zeros)
+    print(
+        f"{choice.text}# estimated {choice.candidates[0].cycles:,.0f} cycles, simulated {cycles:,}",
+        flush=True,
+    )
     return {"automatic": cycles, "automatic_limit": limit, "automatic_busy": busy}
 
 
