@@ -26,10 +26,10 @@ LARGEST_SHARE = 0.8
 """Of the time without tiles that tiles may be expected to take; the expectation is no better than that."""
 MOST_AXES = 2
 """Axes that are cut; each doubles the phases, and what is read again at their borders."""
-CYCLES_OF_ROW, CYCLES_OF_POINT, CYCLES_OF_PART = 50.0, 5.0, 100.0
-"""What a row of a trapezoid costs besides its points, what each point does before its first whole vector and
-behind its last one, and what a sweep in it does. Estimates; of heat-2d of 4000, on a Zen 4, rows cut to 192
-points on average took 50 to 90 cycles each more than whole ones."""
+CYCLES_OF_ROW, CYCLES_OF_POINT, CYCLES_OF_PART = 16.0, 5.0, 100.0
+"""What a row of a trapezoid costs at an end besides its points, what each point does that is in no whole
+vector, and what a sweep in it does. Estimates; of heat-2d of 4000, on a Zen 4, rows cut to 192 points on
+average took 50 to 90 cycles each more than whole ones, which is counted as another end."""
 CYCLES_OF_SHARED_LINE = 250.0
 """A line that two threads store into in turns, where rows are cut between them. Estimate: heat-2d, wave-2d
 and fdtd-2d of 250 to 300 rows in halves took 180 to 370 cycles a row longer than the same in blocks of rows,
@@ -218,7 +218,7 @@ class TimeCost:
         held = self._footprint([(self.loop.from_end[axis], width) for axis, width in pairs])
         per_step = 0.0
         for hom in self.loop.homs:
-            parts = CYCLES_OF_PART * tiles * phases + self._row_cycles * self._rows(hom, pairs)
+            parts = CYCLES_OF_PART * tiles * phases + self._row_cycles(pairs) * self._rows(hom, pairs)
             parts += self._shared_lines(hom, pairs)
             per_step += self._cycles(self._compute(hom) + parts, self._moved(hom), held)
         whole = self._footprint(())
@@ -265,10 +265,13 @@ class TimeCost:
         share = min(1.0, self.threads / ceil(self.spans[inner][1] / width))
         return self.threads * share * max(0.0, CYCLES_OF_SHARED_LINE - hidden) * self._rows(hom, ())
 
-    @property
-    def _row_cycles(self) -> float:
-        """Cycles of a row besides its whole vectors: half a vector at either end, point by point."""
-        return CYCLES_OF_ROW + CYCLES_OF_POINT * (self.lanes - 1)
+    def _row_cycles(self, pairs: Sequence[tuple[int, int]]) -> float:
+        """Return the cycles of a row besides its whole vectors: points before and behind them, one by one.
+
+        Half a vector remains behind them on average, and half a one before them where rows are cut.
+        """
+        is_cut = any(self._is_innermost(axis) for axis, _ in pairs)
+        return (2 if is_cut else 1) * (CYCLES_OF_ROW + CYCLES_OF_POINT * (self.lanes - 1) / 2)
 
 
 def _plane(view: View) -> tuple[str, tuple[object, ...]]:
