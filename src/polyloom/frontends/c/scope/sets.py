@@ -11,7 +11,8 @@ _DIM = isl.dim_type
 
 def constant_affine(value: int) -> isl.PwAff:
     """Return ``{ [] -> [value] }``."""
-    return isl.PwAff(f"{{ [] -> [({value})] }}")
+    space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, 0)
+    return isl.PwAff.from_aff(isl.Aff.val_on_domain_space(space, isl.Val(str(value))))
 
 
 def parameter_affine(name: str) -> isl.PwAff:

@@ -11,6 +11,7 @@ import re
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pycparser import c_ast, c_generator
 
@@ -42,6 +43,7 @@ class Places:
         self.source = source
         self.name = name_in_text(source)
         self._sources: dict[str, Source] = {self.name: source}
+        self._spans: WeakKeyDictionary[c_ast.Node, Span | None] = WeakKeyDictionary()
         self._generator = c_generator.CGenerator()
 
     @cached_property
@@ -51,9 +53,14 @@ class Places:
 
     def span(self, node: c_ast.Node | None) -> Span | None:
         """Return the span of a node; None where it has no place."""
-        coord = getattr(node, "coord", None)
-        if coord is None or node is None:
+        if getattr(node, "coord", None) is None or node is None:
             return None
+        if node not in self._spans:
+            self._spans[node] = self._found(node)
+        return self._spans[node]
+
+    def _found(self, node: c_ast.Node) -> Span | None:
+        coord = node.coord
         source = self._source(str(coord.file))
         start = self.offset(source, int(coord.line), int(coord.column or 1))
         if start is None:

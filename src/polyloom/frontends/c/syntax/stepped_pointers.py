@@ -31,12 +31,13 @@ def with_offsets(region: Region, *, unread: Callable[[str], bool], added: bool) 
     the integers to the pointers.
     """
     moved = frozenset(_moved(region.body))
-    if not moved:
-        return region
     outer = _declared(_arguments(region), region.before)
-    counts = Counter(d.name for d in nodes_in(region.function) if isinstance(d, c_ast.Decl))
     inner = {d.name: d for node in region.body for d in nodes_in(node) if _is_pointer(d)}
-    names = [n for n in sorted(moved & (inner.keys() | outer)) if counts[n] == 1]
+    found = moved & (inner.keys() | outer)
+    if not found:
+        return region
+    counts = Counter(d.name for d in nodes_in(region.function) if isinstance(d, c_ast.Decl))
+    names = [n for n in sorted(found) if counts[n] == 1]
     names = [n for n in names if not any(_is_changed_otherwise(node, n) for node in region.body)]
     pointers = frozenset(names)
     names = [n for n in names if not any(_stays_in_head(node, n, pointers) for node in region.body)]
