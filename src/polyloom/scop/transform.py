@@ -20,6 +20,7 @@ from polyloom.ir.node_names import with_unique_names
 from polyloom.ir.rounding.library_functions import library_functions
 from polyloom.ir.transform.decided_choices import with_decided_choices
 from polyloom.ir.transform.reroll_sums import rerolled_sums
+from polyloom.ir.transform.walks import loops_cross_rows, walks_along_rows
 from polyloom.ir.verification.passes import after_pass, at_the_end, is_on
 from polyloom.ir.verification.programs import InvalidProgram
 from polyloom.polyhedra.effort import TooHardError, at_most
@@ -155,7 +156,10 @@ def _transformation(scop: Scop, mode: ReductionMode, *, strict: bool) -> Transfo
 
 
 def _with_rows(found: Transformation, scop: Scop, mode: ReductionMode, strict: bool) -> Transformation:
-    """Give a program with wavefronts a form in tiles, or with the loops of the source."""
+    """Give a program with wavefronts, or whose md_homs cross rows, another form.
+
+    In tiles, with the loops of the source, or as it is written where that goes along rows.
+    """
     plans = () if found.planned is None else found.planned[1]
     has_waves = any(Part.WAVEFRONT in row for row in parts(plans).values())
     with at_most(_PARALLEL, f"which loops of `{scop.name}` go diagonally"):
@@ -165,7 +169,21 @@ def _with_rows(found: Transformation, scop: Scop, mode: ReductionMode, strict: b
         if rows is not None and has_shared_loops(rows):
             return replace(found, program=replace(found.program, in_rows=rows))
     rows = _by_processors(scop, mode, strict, tiled=False) if has_waves else None
+    if not may_be_tiled and not has_waves and loops_cross_rows(found.program):
+        rows = _as_written(scop, mode, strict)
     return found if rows is None else replace(found, program=replace(found.program, in_rows=rows))
+
+
+def _as_written(scop: Scop, mode: ReductionMode, strict: bool) -> HostProgram | None:
+    """Return the loops of the source in their order, if they go along rows."""
+    try:
+        with at_most(
+            _PARALLEL * (8 + len(scop.statements)), f"the loops of `{scop.name}` as they are written"
+        ):
+            rows = serial_program(prepared(scop, mode, strict=strict))
+    except (TooHardError, isl.Error, Unsupported):
+        return None
+    return replace(_in_context(rows, scop), strict=strict) if walks_along_rows(rows) else None
 
 
 def _by_processors(scop: Scop, mode: ReductionMode, strict: bool, *, tiled: bool) -> HostProgram | None:

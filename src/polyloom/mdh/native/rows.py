@@ -4,14 +4,16 @@ A wavefront (``w = 4 * t + 2 * i + j``) leaves parallel points that lie far apar
 after each of its many steps. The loops of the source walk along rows: in md_homs, whose vectors are
 neighbours, as linear recurrences in vectors, or in order. Few threads do these sooner than the other, but for
 a wavefront along rows (``w = t + i`` around a loop over ``j``): that one stays where a loop would remain that
-is neither md_hom nor recurrence. What both forms have in common does not matter.
+is neither md_hom nor recurrence. What both forms have in common does not matter. So it is where md_homs in
+host loops store from row to row alone, and the loops of the source go along rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, Nest, View, has_shared_loops
+from polyloom.ir.host import HostNode, HostProgram, MdHom, Nest, has_shared_loops
+from polyloom.ir.transform.walks import goes_along_rows, loops_cross_rows
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.nests.linear_recurrences import are_all_in_vectors
 from polyloom.mdh.lowering.program_tree import program_tree
@@ -33,6 +35,8 @@ def suited(program: HostProgram, device: DeviceModel) -> HostProgram:
         return rows
     if device.compute_units > FEW_THREADS:
         return program
+    if loops_cross_rows(program):
+        return rows
     others = tuple(node for node in rows.body if node not in program.body)
     waves = tuple(node for node in program.body if node not in rows.body)
     is_better = _is_quick(replace(rows, body=others), device) or _all_jump(waves)
@@ -43,15 +47,7 @@ def _all_jump(nodes: tuple[HostNode, ...]) -> bool:
     """Return whether no md_hom in the loops of a wavefront goes along rows of what it writes."""
     loops = (node.body for node in nodes if isinstance(node, Loop))
     homs = (leaf for body in loops for leaf in leaves_in(body) if isinstance(leaf, MdHom))
-    return not any(_goes_along_rows(view) for hom in homs for view in hom.outputs)
-
-
-def _goes_along_rows(view: View) -> bool:
-    """Return whether an iterator moves along the last subscript alone."""
-    if not all(isinstance(index, Index) for index in view.indices) or not view.indices:
-        return False
-    *outer, last = (index.coefficients for index in view.affine)
-    return any(c and not any(o[k] for o in outer) for k, c in enumerate(last))
+    return not any(goes_along_rows(view) for hom in homs for view in hom.outputs)
 
 
 def _is_quick(rows: HostProgram, device: DeviceModel) -> bool:
