@@ -17,7 +17,7 @@ from polyloom.scop.transform import Transformation
 from samples import LATER, one_in
 
 KINDS = Path(__file__).parent / "small_loops.txt"
-REFUSED = {"given_step", "strided_by", "pointer_walk"}
+REFUSED = {"given_step", "strided_by"}
 NAMES = [name for name in small.small_loops() if name not in REFUSED]
 SIZE = 40
 
