@@ -24,10 +24,7 @@ from polyloom.wafer.placement.cost.latency import phases_latency
 def result_cycles(
     statement: Statement, place: Place, box: LocalBox, movement: Movement, machine: Machine
 ) -> float:
-    """Return what becomes of a statement's result, moves aside; ``box``: its instances on a PE.
-
-    A sparse one that leaves is looked at element by element.
-    """
+    """Return what becomes of a statement's result, moves aside; ``box``: its instances on a PE."""
     size = elements(statement.write, box)
     stage = _stage(machine)
     cycles = 0.0
@@ -35,9 +32,7 @@ def result_cycles(
         if _adds_up(statement, coordinate):
             cycles += size + stage * coordinate.last
     if statement.write.buffer in movement.leaving:
-        cycles += _leaving(statement, place, size) + stage
-        if statement.write.buffer in movement.sparse:
-            cycles += size * _each(machine)
+        cycles += _leaving(statement, place, movement, machine) + stage
     return cycles
 
 
@@ -78,18 +73,13 @@ def _overlaps(statement: Statement, iterator: int | None) -> bool:
     return iterator is not None and any(c[iterator] and sum(map(bool, c)) > 1 for c in indices)
 
 
-def _leaving(statement: Statement, place: Place, own: int) -> int:
-    """Return how many elements leave through a port beside those that a PE adds up towards it.
-
-    ``own``: of a PE. Columns leave along y, rows along x; where parts are added up along a line, its last PE
-    sends the sums as they come.
-    """
-
-    def beside(along: Coordinate, across: Coordinate) -> int:
-        line = elements(statement.write, local_box(statement, across))
-        return 0 if line == own and _adds_up(statement, along) else line
-
-    return min(beside(place.x, place.y), beside(place.y, place.x))
+def _leaving(statement: Statement, place: Place, movement: Movement, machine: Machine) -> float:
+    """Return the cycles of sending a result away; a sparse one is looked at element by element."""
+    lines = min(elements(statement.write, local_box(statement, c)) for c in (place.x, place.y))
+    if statement.write.buffer not in movement.sparse:
+        return lines
+    own = elements(statement.write, local_box(statement, place.x, place.y))
+    return lines + own * _each(machine)
 
 
 # Moves.
