@@ -52,7 +52,6 @@ def _places(rows: int) -> tuple[Place, ...]:
 
 
 PLACES = _places(2)
-QUEUES = Unsupported(error("wafer-queues", "too many"))
 PLAN = first_plan(PROBLEM, Grid(4, 4), PLACES)
 NORTH_IN, EAST_OUT = "-> [PE[i//2, -1]", "-> [PE[4, j//3]"
 
@@ -300,32 +299,6 @@ def test_what_was_too_hard_is_not_tried_again_where_estimates_of_its_like_are_fa
     ranked = [r for k, r in enumerate(ranked) if k != 1 or known == 2]
     compare(PROBLEM, ranked, Pricers(1, price), SearchOptions(least=9))
     assert max(efforts) == effort
-
-
-@pytest.mark.parametrize(("refused", "compiled"), [(True, 3), (False, 1)], ids=["refused", "legal"])
-def test_simple_layouts_are_tried_where_most_others_came_to_nothing(refused: bool, compiled: int) -> None:
-    """Of four layouts at least one has a class on each axis; where the others are refused, up to three have.
-
-    Seen with the training of a padded convolution, of which six of eight layouts needed too many queues.
-    """
-    rows, columns = (Tile(Index.unit(k, 2), 0, n, 6) for k, n in ((0, 7), (1, 11)))
-    shared = [
-        (Place(Coordinate((replace(rows, size=n), replace(columns, size=m))), Coordinate(())),)
-        for n, m in ((1, 6), (2, 6), (4, 6), (1, 4))
-    ]
-    simple: set[str] = set()
-
-    def price(program: Program, wanted: Sequence[Wanted]) -> list[Candidate]:
-        (one,) = wanted
-        if "0] }" in one.placement:
-            return [Candidate(one.text, *((float("inf"), QUEUES) if refused else (100, None)), one.placement)]
-        simple.add(one.placement)
-        return [Candidate(one.text, 100, None, one.placement)]
-
-    places = [*shared, *(_places(n) for n in (1, 2, 4, 8))]
-    ranked = [Ranked(Layout(), w, LayoutEstimate(90 + k, (), 16)) for k, w in enumerate(places)]
-    compare(PROBLEM, ranked, Pricers(1, price), SearchOptions(layouts=4, retried=0, refined=0))
-    assert len(simple) == compiled
 
 
 def test_a_map_on_which_isl_fails_is_refused_and_others_are_not() -> None:

@@ -251,8 +251,8 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
     found: list[tuple[Ranked, tuple[Plan, Candidate]]] = []
     best, hard, simple = float("inf"), 0, 0
     left = list(_varied(ranked))
-    while left and (len(found) < search.options.layouts or _lacks_simple(left, found, simple)):
-        is_last = len(found) >= search.options.layouts - 1 and simple < _MOST_SIMPLE
+    while left and len(found) < search.options.layouts:
+        is_last = len(found) == search.options.layouts - 1 and not simple
         r = _next(left, simple=is_last or hard > 2 * simple + isfinite(best))
         if len(found) >= search.options.least and r.estimate.cycles > search.options.cutoff * best:
             break
@@ -269,18 +269,6 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
         hard += _was_too_hard(candidate)
         simple += not r.digits
     return found
-
-
-_MOST_SIMPLE = 3
-"""Layouts with at most one class on an axis that are compiled where most others were in vain."""
-
-
-def _lacks_simple(
-    left: Sequence[Ranked], found: Sequence[tuple[Ranked, tuple[Plan, Candidate]]], simple: int
-) -> bool:
-    """Tell whether too few simple layouts were compiled, and few others came to anything."""
-    in_vain = sum(c.refusal is not None for _, (_, c) in found)
-    return simple < _MOST_SIMPLE and 2 * in_vain > len(found) and any(not r.digits for r in left)
 
 
 def _plan_of(search: _Search, ranked: Ranked) -> Plan:
