@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 from command_line import EXAMPLES, Captured, document, failure
 
@@ -273,3 +275,21 @@ def test_a_refusal_has_the_names_of_each_layer() -> None:
     messages = [[d.message for d in run.refusal.diagnostics] for run in found.layers if run.refusal]
     assert [any(f"`{n}`" in m for m in told) for n, told in zip("bc", messages, strict=True)] == [True, True]
     assert not any("`b`" in m or "`x`" in m for m in messages[1])
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_a_padded_convolution_of_which_some_pes_send_in_turn(capsys: Captured, tmp_path: Path) -> None:
+    """On the PEs between two borders nothing says that all places are one function of the coordinates."""
+    rng = np.random.default_rng(1)
+    weights = [rng.random(shape, np.float32) - 0.5 for shape in ((8, 4, 3, 3), (8,))]
+    constants = [onnx.numpy_helper.from_array(w, name) for w, name in zip(weights, "Wb", strict=True)]
+    node = onnx.helper.make_node("Conv", ["x", "W", "b"], ["y"], pads=[1, 1, 1, 1])
+    x, y = (
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, channels, 8, 8])
+        for name, channels in (("x", 4), ("y", 8))
+    )
+    path = tmp_path / "convolution.onnx"
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph([node], "net", [x], [y], constants)), path)
+    assert run(["simulate", str(path), "--per-layer", "--check"]) == 0
+    assert "passed" in capsys.readouterr().out

@@ -20,7 +20,7 @@ from polyloom.polyhedra.loops.generate import IntExpression
 from polyloom.polyhedra.simplify import plainly
 from polyloom.wafer.codegen.segment_code import from_its_base, memory_operand, segment_code, sizes_of
 from polyloom.wafer.codegen.segments import Cut, Elements, Segment, cut, cut_at
-from polyloom.wafer.codegen.turns import own_elements
+from polyloom.wafer.codegen.turns import ALL_PES, own_elements
 from polyloom.wafer.dataflow.reductions import Chain, Part
 from polyloom.wafer.machine.instructions import Instruction, combining_instruction, move_instruction
 from polyloom.wafer.pe_program.addresses import count_of, scalar_cost, stored
@@ -89,16 +89,19 @@ def chain_code(builder: RoleBuilder, chain: Chain) -> Code:
 
 def _own_turn(builder: RoleBuilder, here: _ChainOnRole, depth: int) -> Code:
     """Send the PE's own elements; behind them of each round a wavelet for its switch, and the next one."""
-    own = own_elements(here.chain, builder.analysis.arrays[here.chain.tensor], builder.role.context)
-    pieces = cut_at([own], depth)
+    array = builder.analysis.arrays[here.chain.tensor]
+    contexts = builder.role.context, ALL_PES  # places that are one function on all PEs may hide it on a few
+    cuts = (cut_at([own_elements(here.chain, array, context)], depth) for context in contexts)
+    pieces = next((found for found in cuts if found is not None), None)
     assert pieces is not None, "it was cut so for all PEs"
     (segment,) = pieces.segments
-    array, move = builder.array(here.chain.tensor), move_instruction(here.chain.type)
+    move = move_instruction(here.chain.type)
     operands = _operands(builder, here, segment, sizes_of(builder, pieces, segment))
     switches = int(not here.positions[Part.FORWARD].is_empty()) + int(not here.is_last)
     assert operands.memory is not None
     code = (*_instruction(Part.OWN, move, operands), TurnSwitches(here.queue_out, switches))
-    maker = from_its_base(builder, pieces, segment, operands.memory, array, code)
+    place = builder.array(here.chain.tensor)
+    maker = from_its_base(builder, pieces, segment, operands.memory, place, code)
     return segment_code(builder, pieces, {Part.OWN.value: maker})
 
 

@@ -29,6 +29,9 @@ from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.machine.options import Extension
 from polyloom.wafer.simd.decision import SimdMode, SimdOptions
 
+ALL_PES = isl.Set("[PE_X, PE_Y] -> { : }")
+"""A context of which the coordinates of a PE know nothing."""
+
 _WORSE = 1.1
 """How much longer a line may take to give everything away: its PEs are free for other work meanwhile."""
 
@@ -77,7 +80,7 @@ def _chosen(chain: Chain, array: LocalArray, border: Border, machine: Machine) -
 
 def _depth(chain: Chain, array: LocalArray, machine: Machine) -> int | None:
     """Return the outer indices for each value of which all PEs have a turn; None where there are none."""
-    own = own_elements(chain, array, isl.Set("[PE_X, PE_Y] -> { : }"))
+    own = own_elements(chain, array, ALL_PES)
     for depth in range(chain.index_rank):
         if takes_turns(chain.positions(Part.FORWARD), own.items, depth):
             found = cut_at([own], depth)
