@@ -21,6 +21,7 @@ from polyloom.ir.conversion.split_layers import layers_of
 from polyloom.ir.program import Program
 from polyloom.polyhedra.effort import at_most, spent
 from polyloom.wafer.explain.layers import LayerRun
+from samples import one_in
 
 MAPS = {
     "h": "size: { PE[2, 1] }\ncompute_map: { h[i, j] -> PE[j//2, 0] }\n",
@@ -133,7 +134,7 @@ def deadly(tasks: Sequence[alike_layers.LayerTask]) -> list[LayerRun]:
     return simulation._simulated_layers(tasks)
 
 
-@pytest.mark.parametrize("jobs", [[], ["--jobs", "1"], ["--jobs", "2"]], ids=["none", "1", "2"])
+@pytest.mark.parametrize("jobs", one_in(3, [[], ["--jobs", "1"], ["--jobs", "2"]], start=1))
 def test_a_death_in_a_layer_does_not_stop_the_others(
     capsys: Captured, net: list[str], monkeypatch: pytest.MonkeyPatch, jobs: list[str]
 ) -> None:

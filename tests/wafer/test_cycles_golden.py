@@ -47,6 +47,8 @@ def test_the_cycles_are_those_of_the_golden_file(layer: Layer, request: pytest.F
     assert 0.65 < estimated / found["full"]["auto"] < 1.4
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("layer", list(gaining()))
 def test_the_gains_of_extensions_are_those_of_the_golden_file(layer: Layer) -> None:
     assert as_json(measure(layer, "cs2"))["without"] == read_golden()[layer.name]["without"]

@@ -160,6 +160,8 @@ def test_under_sanitizers(compiler: str, tmp_path: Path) -> None:
     assert printed(program, OMP_NUM_THREADS=3) == expected(CORPUS / "elimination.c", tmp_path / "sequential")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_is_assumed_of_sizes_is_asked(tmp_path: Path) -> None:
     """Of few conditions; each array of the file gets its dimensions."""
     found = drop_in(CORPUS / "padded_rows.c", target="c")
