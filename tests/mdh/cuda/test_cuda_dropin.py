@@ -107,6 +107,8 @@ def test_what_all_kernels_compute(name: str, tmp_path: Path) -> None:
     assert_equal(path_of(name), tmp_path)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @on_host
 def test_faults_before_the_results_come_back_let_the_loops_run(tmp_path: Path) -> None:
     source = path_of("gemm.c")

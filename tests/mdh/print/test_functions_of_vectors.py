@@ -33,6 +33,7 @@ from polyloom.mdh.device.pocl import processor_flags
 from polyloom.mdh.print.dialect import C, Dialect
 from polyloom.mdh.print.helpers import definitions
 from polyloom.mdh.print.values import Leaves, expression_c
+from samples import one_in
 
 INTEGERS = [e for e in ElementType if e.name.startswith(("INT", "UINT"))]
 FLOATS = [ElementType.FLOAT32, ElementType.FLOAT64]
@@ -146,7 +147,7 @@ def test_the_one_that_is_a_number(family: str, function: np.ufunc, tmp_path: Pat
         np.testing.assert_array_equal(run(values), function(values, turned), f"{element.value} {width}")
 
 
-@pytest.mark.parametrize("kind", [e for e in (*INTEGERS, *FLOATS) if e.size > 1], ids=str)
+@pytest.mark.parametrize("kind", one_in(9, [e for e in (*INTEGERS, *FLOATS) if e.size > 1], name=str))
 def test_comparisons_choose_smaller_integers(kind: ElementType, tmp_path: Path) -> None:
     """Of the longest vectors masks are small at once. Each vector is compared with itself, turned."""
     width = 64 // kind.size
