@@ -32,8 +32,8 @@ def run_layers(
     """Simulate the layers and print them.
 
     ``folder``: of maps, NAME.map for a layer; ``common``: the options of ``simulate`` that hold for each;
-    ``report``: where a page goes; ``crew``: ``jobs`` (one, in a process
-    of its own, where not given) and ``cluster``.
+    ``report``: where a page goes; ``crew``: ``jobs`` (one, in a process of its own, where not given) and
+    ``cluster``.
     Raises what the layers were refused for, when all of them have been printed.
     """
     from polyloom.api.simulation import simulate_layers

@@ -167,11 +167,13 @@ def _text_of(body: Sequence[c_ast.Node], text: _Text, starts: Mapping[c_ast.Node
     end = None if first is None or last is None else _statement_end(text.characters, last)
     if first is None or last is None or end is None or end <= first:
         return None
-    if any(_is_conditional(word) for word, _ in _lexemes(text.characters, first, end)):
-        return None
-    if _hidden(text, first, end):
-        return (first, end) if _shows_its_end(text, first, last, end) else None
     written = [word for word, _ in _lexemes(text.characters, first, end)]
+    if any(map(_is_conditional, written)):
+        return None
+    kinds = [text.macros[word] for word in written if word in text.macros]
+    if kinds:
+        shown = Kind.OPEN not in kinds and _shows_its_end(text, last, end)
+        return (first, end) if shown else None
     loops, braces = _count(body, (c_ast.For,)), _count(body, _BRACES)
     return (first, end) if (written.count("for"), written.count("{")) == (loops, braces) else None
 
@@ -184,19 +186,13 @@ def _lexemes(text: str, start: int, end: int) -> Iterator[tuple[str, int]]:
         yield found.group(), depth
 
 
-def _hidden(text: _Text, start: int, end: int) -> bool:
-    """Whether macros that hold statements are used in a range."""
-    return any(word in text.macros for word, _ in _lexemes(text.characters, start, end))
+def _shows_its_end(text: _Text, last: int, end: int) -> bool:
+    """Whether the text of the last statement, which begins at ``last``, ends where the statement does.
 
-
-def _shows_its_end(text: _Text, first: int, last: int, end: int) -> bool:
-    """Whether the text of some statements ends where they do, whatever macros hold.
-
-    ``last``: where the last one begins. A macro with several statements does not matter inside of braces.
+    A macro with several statements does not matter inside of braces.
     """
-    kinds = [text.macros.get(word, Kind.PLAIN) for word, _ in _lexemes(text.characters, first, end)]
-    outside = [w for w, depth in _lexemes(text.characters, last, end) if depth == 0]
-    return Kind.OPEN not in kinds and all(text.macros.get(w) is not Kind.SEVERAL for w in outside)
+    outside = [word for word, depth in _lexemes(text.characters, last, end) if depth == 0]
+    return all(text.macros.get(word) is not Kind.SEVERAL for word in outside)
 
 
 def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:
