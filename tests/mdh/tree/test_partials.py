@@ -18,7 +18,7 @@ from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.tiles.pipeline import scheduled
 from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
 from polyloom.mdh.tree.nodes import Array, Code, Compute, For, Function, Load, Statement, Store, counted
-from polyloom.mdh.tree.rewrite import loads_of, rewritten, walk
+from polyloom.mdh.tree.rewrite import loads_of, renamed_array, rewritten, walk
 from polyloom.mdh.tree.verify import Verdict, verify
 from polyloom.polyhedra.loops.tree import Number
 
@@ -139,3 +139,56 @@ def test_totals_of_nothing_may_be_taken_twice_whatever_others_of_the_name_are() 
         again = counted("again", Number(1), (part, total, *steps))
         verdict = verify(replace(function, body=(*function.body, again)), asked(SPLIT["vectors"][0]))
         assert bool(verdict.wrong) is filled
+
+
+def on_the_stack(home: str, own: str, place: Callable[[int], int] = lambda k: k) -> Code:
+    """Return stores of 16 totals as others, each at its own place."""
+    kind = ElementType.FLOAT32
+    value = [Compute(Read(0, kind), (Load(home, (Number(place(k)),)),)) for k in range(16)]
+    return tuple(Store(own, (Number(k),), value[k]) for k in range(16))
+
+
+def visit(comes: Code | None = None, goes: Code | None = None, meanwhile: Code = ()) -> Verdict:
+    """Return what is found of a sum whose main part is computed in an array of its own."""
+    function = tree("vectors")
+    (part,) = (s for s in walk(function.body) if isinstance(s, Array) and s.totals and s.totals.parts)
+    body: list[Statement] = []
+    for s in function.body:
+        if isinstance(s, For) and s.iterator == "k_first":
+            there = on_the_stack("total_part", "own") if comes is None else comes
+            back = on_the_stack("own", "total_part") if goes is None else goes
+            main = renamed_array((s,), part.name, Load("own"))
+            body += [replace(part, name="own"), *there, *main, *meanwhile, *back]
+        else:
+            body.append(s)
+    return verify(replace(function, body=tuple(body)), asked(SPLIT["vectors"][0]))
+
+
+def test_totals_may_go_on_in_another_array_and_come_back() -> None:
+    assert visit() == Verdict((), ())
+
+
+ELEMENT = (Number(3),)
+STEP = Compute(
+    Read(0, ElementType.FLOAT32) + Read(1, ElementType.FLOAT32),
+    (Load("total_part", ELEMENT), Load("x", ELEMENT)),
+)
+WRONG_VISITS: dict[str, dict[str, Code]] = {
+    "one does not come back": {"goes": on_the_stack("own", "total_part")[1:]},
+    "two come back in each other's place": {"goes": on_the_stack("own", "total_part", lambda k: k ^ 1)},
+    "one comes back twice": {"goes": on_the_stack("own", "total_part", lambda k: max(k, 1))},
+    "none comes back": {"goes": ()},
+    "one is changed at home": {"meanwhile": (Store("total_part", ELEMENT, STEP),)},
+    "one begins again": {"meanwhile": (Store("own", ELEMENT, Compute(Constant(0.0, ElementType.FLOAT32))),)},
+    "all begin at home, too": {
+        "comes": tuple(
+            Store("own", (Number(k),), Compute(Constant(0.0, ElementType.FLOAT32))) for k in range(16)
+        ),
+        "goes": on_the_stack("own", "total_part"),
+    },
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_VISITS)
+def test_totals_that_do_not_come_back_are_refused(fault: str) -> None:
+    assert visit(**WRONG_VISITS[fault]).wrong

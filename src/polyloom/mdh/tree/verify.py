@@ -18,10 +18,10 @@ from typing import TypeVar
 from polyloom.mdh.tree.accesses import OPERATIONS, Found, accesses
 from polyloom.mdh.tree.matrix.steps import wrong_steps
 from polyloom.mdh.tree.nodes import For, Function, Kind
-from polyloom.mdh.tree.partials import partials
 from polyloom.mdh.tree.races import races, uneven_barriers
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.mdh.tree.team_barriers import team_races
+from polyloom.mdh.tree.totals.partials import partials
 from polyloom.mdh.tree.undefined import undefined
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.loops.accesses import (

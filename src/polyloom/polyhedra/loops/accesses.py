@@ -208,6 +208,20 @@ def repeated(done: Sequence[Elements]) -> str | None:
     return None
 
 
+def one_to_one(
+    pairs: Sequence[tuple[Elements, Elements]], others: Sequence[tuple[Elements, Elements]] | None
+) -> bool:
+    """Return whether pairs of elements, each at one point, have each element once; and are the ``others``."""
+    places = _places(pairs)
+    same = others is None or places.is_equal(_places(others))
+    return same and places.is_single_valued() and places.is_injective()
+
+
+def _places(pairs: Sequence[tuple[Elements, Elements]]) -> isl.UnionMap:
+    """Return ``{ a[..] -> b[..] }`` of what is accessed at the same points."""
+    return reduce(isl.UnionMap.union, (isl.UnionMap(a.reverse().apply_range(b)) for a, b in pairs))
+
+
 def carried_out(done: Sequence[Elements]) -> Instances | None:
     """Return the instances that are carried out; None for none."""
     ranges = [instances.range() for instances in done]

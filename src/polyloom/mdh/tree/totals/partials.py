@@ -10,7 +10,8 @@
 An array says of itself that its elements are totals (``Array.totals``). Then a store to it is a start, with
 the neutral element, a step, or brings what another total is. Where they are totals of parts, each element
 that is stored is loaded once, to be combined into another total; not so where nothing but starts is stored.
-In which order, and that nothing is added after, ``undefined`` proves.
+What goes through some steps in another array and comes back (``visits``) is combined by neither move. In
+which order, and that nothing is added after, ``undefined`` proves.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from polyloom.mdh.tree.accesses import OPERATIONS, Access, Declared, Found
 from polyloom.mdh.tree.nodes import Array, Compute, Load, Statement, Store, Totals
 from polyloom.mdh.tree.races import by_array
 from polyloom.mdh.tree.text import compute_text
+from polyloom.mdh.tree.totals.visits import is_own, statement_of, visits
 from polyloom.polyhedra.loops.accesses import NotKnown, carried_out, inside, only_in, question, repeated
 
 
@@ -34,8 +36,11 @@ def partials(found: Found, *, whole: bool) -> None:
     """
     marked = [(a, accesses) for accesses in by_array(found.accesses) if (a := _marked(accesses)) is not None]
     filled = _filled([a for _, accesses in marked for a in accesses])
+    visiting = visits([accesses for _, accesses in marked])
     for array, accesses in marked:
-        _check(array, accesses, found, whole=whole, filled=accesses[0].declared in filled)
+        combined = accesses[0].declared in filled - visiting.arrays
+        staying = [a for a in accesses if a not in visiting.moves]
+        _check(array, staying, found, whole=whole, filled=combined)
 
 
 def _marked(accesses: Sequence[Access]) -> Array | None:
@@ -50,7 +55,7 @@ def _filled(accesses: Sequence[Access]) -> frozenset[Declared]:
     for access in accesses:
         if not access.is_store:
             loaded.setdefault(id(access.path), set()).add(access.declared)
-    stores = [(a.declared, loaded.get(id(a.path), set()), _statement(a)) for a in accesses if a.is_store]
+    stores = [(a.declared, loaded.get(id(a.path), set()), statement_of(a)) for a in accesses if a.is_store]
     found = {array for array, _, store in stores if isinstance(store, Store) and _brings(store, names)}
     while more := {array for array, sources, _ in stores if sources & found} - found:
         found |= more
@@ -74,13 +79,13 @@ def _check(array: Array, accesses: Sequence[Access], found: Found, *, whole: boo
         return
     stores = [a for a in accesses if a.is_store]
     for access in stores:
-        if not _may_be_stored(_statement(access), totals):
+        if not _may_be_stored(statement_of(access), totals):
             found.wrong[f"`{array.name}` is stored, but not as a total: {_value(access)}"] = None
     if not totals.parts or not filled:
         return
-    takings = _apart([a for a in accesses if not a.is_store and not _is_own(a)])
+    takings = _apart([a for a in accesses if not a.is_store and not is_own(a)])
     for access in takings:
-        if not _takes(_statement(access), access, totals.result):
+        if not _takes(statement_of(access), access, totals.result):
             found.wrong[f"`{array.name}` is loaded, but not combined: {_value(access)}"] = None
     if not all(a.sure for a in (*stores, *takings)):
         found.unknown[f"{text}: data chooses, or a bound is not affine"] = None
@@ -124,24 +129,9 @@ def _outer(access: Access) -> list[int]:
     return [step.around.position for step in steps if step.around is not None]
 
 
-def _statement(access: Access) -> Statement:
-    step = access.path[-1]
-    return step.block[step.index]
-
-
 def _value(access: Access) -> str:
-    statement = _statement(access)
+    statement = statement_of(access)
     return compute_text(statement.value) if isinstance(statement, Store) else "outside of a store"
-
-
-def _is_own(access: Access) -> bool:
-    """Return whether a load is of the element that its statement stores."""
-    statement = _statement(access)
-    name = access.declared.array.name
-    return isinstance(statement, Store) and (statement.array, statement.subscripts) == (
-        name,
-        access.subscripts,
-    )
 
 
 def _may_be_stored(statement: Statement, totals: Totals) -> bool:

@@ -1,0 +1,1 @@
+"""The proof that arrays of totals are combined as reductions want it."""
