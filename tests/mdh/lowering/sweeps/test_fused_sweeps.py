@@ -110,6 +110,11 @@ NUMBERED = """
   for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) t[r] += A[r][c] * x[c] * (7 * r + 2 * c + 1);
   for (int r = 0; r < n; r++) for (int c = 0; c < m; c++) y[c] += (A[r][c] + r * c) * t[r];"""
 
+ROWS_AND_COLUMNS = """
+  for (int r = 0; r < n; r++) t[r] = 0;
+  for (int r = 0; r < n; r++)
+    for (int c = 0; c < m; c++) { y[c] += A[r][c] * (r + 1); t[r] += A[r][c] * x[c]; }"""
+
 FUSED = {
     "there and back": THERE_AND_BACK,
     "updated first": UPDATED_FIRST,
@@ -119,6 +124,7 @@ FUSED = {
     "triangles": TRIANGLES,
     "map between": MAP_BETWEEN,
     "numbered": NUMBERED,
+    "rows and columns": ROWS_AND_COLUMNS,
 }
 APART = {"upside down": UPSIDE_DOWN, "needs all": NEEDS_ALL, "sum between": SUM_BETWEEN}
 
@@ -189,6 +195,7 @@ def test_larger_caches_make_larger_blocks() -> None:
             3000,
             "S2, S4: apart, though both use `A`, `t`, `y`: S4 needs what later rows",
         ),
+        ("rows and columns", 3000, "S2, S3: fused in blocks of 24 rows along r; S2 adds up over blocks"),
         ("both ways", 3000, "S1, S2: fused in blocks of 8 rows along r; S2 runs 2 behind"),
         ("both ways", 1200, "S1, S2: apart, though both use `A`, `B`: what they touch stays in a cache"),
     ],

@@ -22,10 +22,15 @@ MOST_USES = 4
 more often than that, its own tiles decide."""
 
 
+Part = tuple[str, tuple[tuple[int, int], ...]]
+
+
 @dataclass(frozen=True)
 class Use:
-    """Bytes of a buffer that are touched; ``moves``: whether a block touches others than the one before.
+    """Bytes of a buffer that are touched.
 
+    ``along``: its axes in which a block lies beside the one before, and by how much a row moves it there. Blocks
+    of a matrix's rows and blocks of its columns have little in common: what one brought in is no use to the other.
     ``weight``: how often memory moves them: a written line is read first and written back later; pieces that
     are short come slower.
     """
@@ -33,7 +38,17 @@ class Use:
     buffer: str
     bytes: float
     weight: float
-    moves: bool
+    along: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def moves(self) -> bool:
+        """Whether a block touches other elements than the one before."""
+        return bool(self.along)
+
+    @property
+    def part(self) -> Part:
+        """What uses have in common that touch about the same elements in a block."""
+        return self.buffer, self.along
 
 
 @dataclass(frozen=True)
@@ -64,28 +79,29 @@ class Traffic:
         return self.levels[0][0] / 2 if self.levels else 0.0
 
     def uses(self, node: MdHom, dimension: int | None = None, rows: int = 0) -> list[Use]:
-        """Return what a node touches, in all, or in ``rows`` of a dimension; each buffer once."""
-        found: dict[str, Use] = {}
+        """Return what a node touches, in all, or in ``rows`` of a dimension; each part of a buffer once."""
+        found: dict[Part, Use] = {}
         extents = [known(extent) or 0 for extent in node.extents]
         if dimension is not None:
             extents[dimension] = min(rows, extents[dimension])
         written = {view.buffer for view in node.outputs}
         for view in (*node.inputs, *node.outputs):
             use = self._use(view, extents, dimension, written=view.buffer in written)
-            before = found.get(view.buffer)
+            before = found.get(use.part)
             if before is None or before.bytes < use.bytes:
-                found[view.buffer] = use
+                found[use.part] = use
         return list(found.values())
 
     def _use(self, view: View, extents: Sequence[int], d: int | None, *, written: bool) -> Use:
         buffer, costs = self.program.buffer(view.buffer), self.device.costs.memory
-        box, moves = [], False
-        for index, extent in zip(view.indices, buffer.shape, strict=True):
+        box, along = [], []
+        for axis, (index, extent) in enumerate(zip(view.indices, buffer.shape, strict=True)):
             whole = known(extent) or 1
             if not isinstance(index, Index):
                 box.append(whole)
                 continue
-            moves = moves or (d is not None and index.coefficients[d] != 0)
+            if d is not None and index.coefficients[d]:
+                along.append((axis, index.coefficients[d]))
             steps = sum(abs(c) * max(n - 1, 0) for c, n in zip(index.coefficients, extents, strict=True))
             box.append(min(whole, 1 + steps))
         run = buffer.type.size
@@ -95,7 +111,7 @@ class Traffic:
                 break
         jump = min(costs.largest_prefetch_factor, 1.0 + costs.prefetch_bytes / run)
         weight = (costs.write_factor if written else 1.0) * jump
-        return Use(view.buffer, prod(box) * buffer.type.size, weight, moves)
+        return Use(view.buffer, prod(box) * buffer.type.size, weight, tuple(along))
 
     def is_sweep(self, node: MdHom) -> bool:
         """Whether memory decides how long a node takes: it is larger than the second cache, used seldom."""
@@ -146,37 +162,37 @@ class Traffic:
 
 
 def _bytes(uses: Iterator[Use]) -> float:
-    """Return what uses touch, each buffer once."""
-    most: dict[str, float] = {}
+    """Return what uses touch, each part of a buffer once."""
+    most: dict[Part, float] = {}
     for use in uses:
-        most[use.buffer] = max(most.get(use.buffer, 0.0), use.bytes)
+        most[use.part] = max(most.get(use.part, 0.0), use.bytes)
     return sum(most.values())
 
 
 def _missed(trace: Sequence[Sequence[Use]], room: float, *, repeated: bool) -> float:
     """Return the weighted bytes that are not in a cache when they are used."""
     steps = [*trace, *trace] if repeated else list(trace)
-    last: Mapping[str, int] = {}
+    last: Mapping[Part, int] = {}
     missed = 0.0
     for k, step in enumerate(steps):
         for use in step:
-            since = last.get(use.buffer)
+            since = last.get(use.part)
             hit = since is not None and _bytes(u for s in steps[since : k + 1] for u in s) <= room
             if not hit and (not repeated or k >= len(trace)):
                 missed += use.bytes * use.weight
-        last = {**last, **{use.buffer: k for use in step}}
+        last = {**last, **{use.part: k for use in step}}
     return missed
 
 
 def _missing(trace: Sequence[Sequence[Use]], room: float, *, stays: bool) -> Iterator[Use]:
     """Yield what a block brings in: what is new, unless all ``stays``; what was pushed out."""
-    last: dict[str, int] = {}
+    last: dict[Part, int] = {}
     for k, step in enumerate(trace):
         for use in step:
-            since = last.get(use.buffer)
+            since = last.get(use.part)
             if since is None:
                 if not stays:
                     yield use
             elif _bytes(u for s in trace[since : k + 1] for u in s) > room:
                 yield use
-        last.update({use.buffer: k for use in step})
+        last.update({use.part: k for use in step})
