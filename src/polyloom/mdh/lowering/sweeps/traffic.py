@@ -29,8 +29,9 @@ Part = tuple[str, tuple[tuple[int, int], ...]]
 class Use:
     """Bytes of a buffer that are touched.
 
-    ``along``: its axes in which a block lies beside the one before, and by how much a row moves it there. Blocks
-    of a matrix's rows and blocks of its columns have little in common: what one brought in is no use to the other.
+    ``along``: its axes in which a block lies beside the one before, and by how much a row moves it there.
+    Blocks of a matrix's rows and of its columns have little in common: what one brought in is no use to the
+    other.
     ``weight``: how often memory moves them: a written line is read first and written back later; pieces that
     are short come slower.
     """
