@@ -12,6 +12,7 @@ from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.explain.places import places
 from polyloom.mdh.explain.reasons import time_tiles_explained
+from polyloom.mdh.lowering.pieces.affine import affine_pieces
 from polyloom.mdh.lowering.sweeps.fusion import CHANGES, sweeps_explained
 from polyloom.mdh.lowering.time_tiles.choose import with_time_tiles
 from polyloom.mdh.lowering.time_tiles.wavefronts import with_wavefronts
@@ -72,6 +73,7 @@ def explain_native(program: CompiledProgram, given: Mapping[str, Any] | None = N
 
 def fused_explained(special: HostProgram, device: DeviceModel) -> tuple[str, ...]:
     """Return what of a program of known sizes is in tiles across time or fused, and why the rest is not."""
+    special = affine_pieces(special)
     tiled = with_time_tiles(special, device).program
     sweeps = sweeps_explained(tiled, device)
     if tiled != special:

@@ -38,6 +38,7 @@ from polyloom.mdh.lowering.nests.scalars_in_registers import scalars_in_register
 from polyloom.mdh.lowering.nests.scans_in_vectors import scans_in_vectors
 from polyloom.mdh.lowering.nests.wide_counters import wide_counters
 from polyloom.mdh.lowering.nests.wrapped_scalars import wrapped_scalars
+from polyloom.mdh.lowering.pieces.affine import affine_pieces
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.rows import rows_of
 from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps
@@ -105,6 +106,7 @@ def tree_of(
 
 
 def _tree_for(program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool) -> Function:
+    program = after_pass("pieces with affine subscripts", affine_pieces(program))
     tiled = with_time_tiles(program, device)
     choose = in_tiles(tiled, schedules)
     program = after_pass("the tiling of wavefronts", with_wavefronts(tiled.program, device))

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from polyloom.ir.transform.specialise import specialise
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.explain.waves import Tile, Waves, waves_of
+from polyloom.mdh.lowering.pieces.affine import affine_pieces
 from polyloom.mdh.lowering.sweeps.fusion import fused_sweeps
 from polyloom.mdh.lowering.time_tiles.choose import with_time_tiles
 from polyloom.mdh.native.device import NATIVE
@@ -35,7 +36,7 @@ def wave_pictures(result: RunResult, program: CompiledProgram) -> tuple[WavePict
     """Return pictures of the loops of a run on the processor around tiles or waves of several kernels."""
     if program.device.platform != NATIVE:
         return ()
-    tiled = with_time_tiles(specialise(program.program, result.parameters), program.device)
+    tiled = with_time_tiles(affine_pieces(specialise(program.program, result.parameters)), program.device)
     found = waves_of(fused_sweeps(tiled.program, program.device))
     return tuple(WavePicture(f"loop over {waves.loop}", drawn(waves)) for waves in found)
 

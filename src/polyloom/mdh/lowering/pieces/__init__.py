@@ -1,0 +1,1 @@
+"""Md_homs in pieces in which subscripts that wrap around, or stop at an end, are affine."""
