@@ -66,6 +66,7 @@ class MemoryCosts:
 class CpuCosts:
     """Launches, instructions in time, and the levels of memory of a CPU."""
 
+    compiles_loops: int
     least_clock_mhz: int
     unhidden_share: float
     imbalance: float

@@ -51,6 +51,9 @@ MARGIN = 0.05
 less. Of convolutions that were measured, those that it put up to 4 hundredths before the usual forms took 1.3
 to 2.4 times as long."""
 
+MARGIN_OF_LOOPS = 0.25
+"""The same beside plain loops of open sizes: theirs begin and end sooner, which is not expected of sizes."""
+
 
 def default_schedule(hom: MdHom, buffers: Buffers, device: DeviceModel) -> Schedule:
     """Return the schedule that the cost model prefers."""
@@ -89,6 +92,9 @@ class _Search:
 
     def preferred(self, seeds: Sequence[Schedule]) -> Schedule:
         """Return the best schedule that was found."""
+        loops = self.space.plain_loops
+        if loops:
+            return self._of_open_sizes(min(loops, key=self.space.predicted))
         self._look_in_turn(chain(seeds, self.space.designs(), [self.space.plain]))
         usual = self.best[0]
         share = 1.0 if self.looked == 1 else SHARE
@@ -101,8 +107,16 @@ class _Search:
             is_worth = self.runs * (before - self.seconds) >= LOOK * (self.looked - looked)
             if not is_worth and not self._pays(SHARE):
                 break
-        is_close = self.space.predicted(usual) <= (1.0 + MARGIN) * self.seconds
-        return usual if is_close else self.best[0]
+        return usual if self._is_close(usual, MARGIN) else self.best[0]
+
+    def _of_open_sizes(self, loops: Schedule) -> Schedule:
+        """Return loops of which the C compiler makes vectors, or a schedule of the usual forms."""
+        self._look([loops, *self.space.designs()])
+        return loops if self._is_close(loops, MARGIN_OF_LOOPS) else self.best[0]
+
+    def _is_close(self, schedule: Schedule, margin: float) -> bool:
+        """Whether a schedule takes about as long as the best one."""
+        return self.space.predicted(schedule) <= (1.0 + margin) * self.seconds
 
     @property
     def seconds(self) -> float:

@@ -25,7 +25,8 @@ from polyloom.ir.host import Order
 from polyloom.mdh.device.costs import NEAR
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.addresses import Access, places
-from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, Reads, likely
+from polyloom.mdh.schedule.cost.compiled_loops import are_open
+from polyloom.mdh.schedule.cost.loop_sizes import Reads, likely
 from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule
 from polyloom.mdh.schedule.tiling import TileFacts, parts_vectors
 from polyloom.mdh.schedule.turning import can_turn
@@ -73,15 +74,13 @@ def designs(
 ) -> Iterator[Schedule]:
     """Yield schedules of the usual forms for an md_hom, not all of them legal.
 
-    ``width``: elements of a vector register. Where all sizes are open, sums of all points have vectors, and
-    blocks are turned: C compilers make neither of plain loops. They make good vectors of the others.
+    ``width``: elements of a vector register. Of open sizes, sums with several results have none but blocks
+    that are turned: rows of them may be short.
     """
-    extents = facts.hom.extents
-    is_open = any(facts.extent(d) is None for d in range(len(extents)))
-    is_open = is_open and min(map(likely, extents)) == UNKNOWN
     made = _Designs(plain, facts, reads, width, device)
+    are_rows_open = are_open(facts.hom) and facts.kept and facts.combiner is not None
     seen = set[Schedule]()
-    for schedule in made.turned() if is_open and facts.kept else made.all():
+    for schedule in made.turned() if are_rows_open else made.all():
         if schedule not in seen:
             seen.add(schedule)
             yield schedule

@@ -19,6 +19,7 @@ from polyloom.ir.expressions import walk
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.schedule.addresses import Access, Buffers
+from polyloom.mdh.schedule.cost.compiled_loops import compiled_vectors, plain_loops
 from polyloom.mdh.schedule.cost.cost_model import Prediction, prediction, unbeaten_seconds
 from polyloom.mdh.schedule.cost.loop_sizes import Reads, likely
 from polyloom.mdh.schedule.designs import designs
@@ -139,6 +140,15 @@ class ScheduleSpace:
         else:
             made = designs(self.plain, self.plain_facts, self.reads, self.width, self.device)
         yield from filter(self.is_valid, made)
+
+    @cached_property
+    def plain_loops(self) -> tuple[Schedule, ...]:
+        """The legal schedules without decisions of which the C compiler makes vectors, for open sizes."""
+        made = () if self.on_gpu else plain_loops(self.plain_facts, self.device)
+        return tuple(s for s in made if self.is_valid(s) and self._is_compiled(s))
+
+    def _is_compiled(self, schedule: Schedule) -> bool:
+        return compiled_vectors(self._known_facts(schedule), self.reads, self.device) is not None
 
     @cached_property
     def matrix_forms(self) -> MatrixForms | None:

@@ -150,12 +150,6 @@ static void take_part(int64_t me, int64_t threads, struct shared *shared, loops 
                                      .take_common = take_common, .give_common = give_common},
                             .shared = shared};
     function(&member.team, me, arrays, integers);
-#ifdef _OPENMP
-    if (me == 0) {
-        shared->threads = threads;
-        shared->done = omp_get_wtime();
-    }
-#endif
 }
 
 struct pace { /* of the calls of one function: whether threads gain by sharing them */
@@ -191,7 +185,13 @@ static void run_shared(loops *function, struct pace *pace, void *const *arrays, 
     pthread_cond_init(&shared.meeting.changed, NULL);
     const double begin = omp_get_wtime();
 #pragma omp parallel
-    take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
+    {
+        take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
+        if (omp_get_thread_num() == 0) {
+            shared.threads = omp_get_num_threads();
+            shared.done = omp_get_wtime();
+        }
+    }
     const double end = omp_get_wtime();
     judge(pace, shared.threads, shared.waited + end - shared.done, end - begin);
     pthread_cond_destroy(&shared.meeting.changed);

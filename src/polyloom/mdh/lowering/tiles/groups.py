@@ -15,6 +15,7 @@ from polyloom.ir.host import MdHom
 from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.strips import Band, band_of, nested, with_strips
 from polyloom.mdh.schedule.addresses import known
+from polyloom.mdh.schedule.schedules import Memory
 from polyloom.mdh.tree.nodes import Code, For, Kind, Statement
 from polyloom.mdh.tree.rewrite import rewritten
 
@@ -32,10 +33,19 @@ def shared_loops(tiles: Tiles, code: Code) -> Code:
     for d in tiles.schedule.group_order:
         if d in tiles.parts:
             shared.append(parts[tiles.part(d)])
+        elif _is_point(tiles, d):
+            shared.append(replace(inner.pop(tiles.point(d)), kind=Kind.GROUP))
         elif d in tiles.kept and tiles.schedule.group[d]:
             group, inner[tiles.point(d)] = _cut(tiles, d, points)
             shared.append(group)
-    return nested((*shared, *(inner[loop.iterator] for loop in points)), body)
+    return nested((*shared, *(inner[loop.iterator] for loop in points if loop.iterator in inner)), body)
+
+
+def _is_point(tiles: Tiles, d: int) -> bool:
+    """Whether a group has one point of a dimension, so that the loop over points is that over groups."""
+    copied = any(caching.memory is Memory.LOCAL for caching in tiles.schedule.inputs)
+    alone = tiles.schedule.group[d] == tiles.facts.tile(d) == 1 and d in tiles.kept
+    return alone and not copied and not tiles.domain.is_bounded(d)
 
 
 def _cut(tiles: Tiles, d: int, points: Band) -> tuple[For, For]:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from polyloom.mdh.device.costs import CpuCosts, GpuCosts
 from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.schedule.cost.compiled_loops import compiled_vectors
 from polyloom.mdh.schedule.cost.compute_cost import CycleModel, StepModel
 from polyloom.mdh.schedule.cost.gpu_cost import GpuModel
 from polyloom.mdh.schedule.cost.loop_sizes import LoopSizes, Reads
@@ -38,7 +39,8 @@ class Prediction(Protocol):
 
 def prediction(facts: TileFacts, reads: Reads, device: DeviceModel) -> Prediction:
     """Return what is expected of a valid schedule; ``reads``: of the md_hom."""
-    sizes, costs = LoopSizes(facts, reads), device.costs
+    compiled = compiled_vectors(facts, reads, device)
+    sizes, costs = LoopSizes(facts if compiled is None else facts.under(compiled), reads), device.costs
     step = StepModel(sizes, costs.instructions, device.vector_bytes)
     memory = MemoryModel(sizes, costs.memory)
     if isinstance(costs.kernels, GpuCosts):

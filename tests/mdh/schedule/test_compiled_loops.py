@@ -1,0 +1,90 @@
+"""Loops of open sizes of which the C compiler makes vectors: which those are, and that they stay plain."""
+
+from __future__ import annotations
+
+import pytest
+from homs import buffers_of, hom_of
+
+from polyloom.diagnostics import Source
+from polyloom.frontends.c import read_c
+from polyloom.ir.transform.joining.maps import joined_maps
+from polyloom.mdh.device.devices import DeviceModel, choose_device
+from polyloom.mdh.native.device import choose
+from polyloom.mdh.native.execution import tree_of
+from polyloom.mdh.schedule.choice import default_schedule
+from polyloom.mdh.schedule.search_space import ScheduleSpace
+from polyloom.mdh.tree.nodes import For, Kind
+from polyloom.mdh.tree.rewrite import walk
+from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
+from polyloom.scop.transform import host_program
+
+MAPS = {
+    "records": (
+        "const unsigned char s[3 * n], unsigned char d[n]",
+        "d[i] = (77 * s[3 * i] + s[3 * i + 1]) >> 8",
+    ),
+    "pairs": ("const float s[n], float d[2 * n]", "d[2 * i] = s[i] + 1; d[2 * i + 1] = s[i] * s[i]"),
+    "triples alike": (
+        "const float s[n], float d[3 * n]",
+        "d[3 * i] = s[i] * 2; d[3 * i + 1] = s[i] * 3; d[3 * i + 2] = s[i] * 4",
+    ),
+    "backwards": ("const float s[n], float d[n]", "d[i] = s[n - 1 - i]"),
+    "thirds": ("const int s[n], int d[n]", "d[i] = s[i] / 3"),
+}
+OTHERS = {
+    "triples": (
+        "const float s[n], float d[3 * n]",
+        "d[3 * i] = s[i]; d[3 * i + 1] = s[i] * s[i]; d[3 * i + 2] = s[i] + 1",
+    ),
+    "far": ("const float s[9 * n], float d[n]", "d[i] = s[9 * i]"),
+    "gathered": ("const float s[n], const int k[n], float d[n]", "d[i] = s[k[i]]"),
+    "quotients of integers": ("const int s[n], const int t[n], int d[n]", "d[i] = s[i] / t[i]"),
+    "powers": ("const float s[n], float d[n]", "d[i] = expf(s[i])"),
+}
+
+
+def space(parameters: str, body: str, device: DeviceModel, size: str = "n") -> ScheduleSpace:
+    text = (
+        f"#include <math.h>\nvoid f(int n, {parameters}) {{ for (int i = 0; i < {size}; i++) {{ {body}; }} }}"
+    )
+    found = joined_maps(host_program(next(iter(read_c(Source("f.c", text))))).program)
+    return ScheduleSpace(hom=hom_of(found), buffers=buffers_of(found), device=device)
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_loops_in_vectors_of_the_c_compiler_stay_as_they_are(name: str, threads: int) -> None:
+    """They are expected to take as long as vectors do, and their points are shared by threads."""
+    found = space(*MAPS[name], choose("native", threads=threads))
+    chosen = default_schedule(found.hom, found.buffers, found.device)
+    assert (chosen.vector, chosen.private, chosen.group) == (None, (1,), (1 if threads > 1 else 0,))
+    vectors = [s for s in found.designs() if s.width > 1]
+    assert found.predicted(chosen) < 1.25 * min(map(found.predicted, vectors))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_loops_cost_what_single_points_do(name: str) -> None:
+    """Each point takes more than a cycle, at less than 10 GHz."""
+    found = space(*OTHERS[name], choose("native", threads=1))
+    assert not found.plain_loops
+    assert found.predicted(found.plain) > 256 * 1e-10 + found.unbeaten
+
+
+def test_records_that_are_not_alike_are_stored_in_vectors_of_ours() -> None:
+    found = space(*OTHERS["triples"], choose("native", threads=1))
+    chosen = default_schedule(found.hom, found.buffers, found.device)
+    assert chosen.width > 1 and found.predicted(chosen) < found.predicted(found.plain)
+
+
+def test_known_sizes_and_drivers_of_opencl_have_no_such_loops() -> None:
+    assert not space(*MAPS["backwards"], choose("native", threads=1), "1000").plain_loops
+    assert not space(*MAPS["backwards"], choose_device("cpu")).plain_loops
+
+
+def test_threads_share_the_loop_itself() -> None:
+    """A group of one point has no loop over its points."""
+    text = "void f(int n, const float s[n][n], float d[n][n])"
+    text += "{ for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) d[i][j] = s[i][j] + 1; }"
+    found = host_program(next(iter(read_c(Source("f.c", text))))).program
+    tree = tree_of(found, TunedEmitter().schedule, choose("native", threads=2))
+    assert [s.kind for s in walk(tree.body) if isinstance(s, For)] == [Kind.GROUP, Kind.SEQUENTIAL]
