@@ -184,6 +184,14 @@ def test_loops_up_to_products_of_sizes_are_taken() -> None:
     assert not any("h_w <" in condition or ">= h_w" in condition for condition in asked)
 
 
+def test_rows_may_be_quotients_of_sizes_and_indices_stay_inside_by_choice() -> None:
+    made = drop_in(CORPUS / "halved_images.c", target="c")
+    functions = " ".join(made.document["functions"])
+    names = ["halved", "of_colours", "doubled", "padded", "sides", "blurred", "rows", "fours", "tables"]
+    assert [name for name in names if f"polyloom_halved_images_{name}(" not in functions] == []
+    assert not [r for r in made.remarks if r.code in ("c-linearised", "drop-in-left")]
+
+
 TAKEN = """\
 typedef struct { float r, i; } cpx;
 void take(int n, cpx *y) { for (int k = 0; k < n; k++) y[k].r = k; }

@@ -15,6 +15,7 @@ from pycparser import c_ast
 
 from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.integers.invariant_products import product_of_parameters
+from polyloom.frontends.c.scope.conversions import wrapped
 from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.functions import AFFINE_FUNCTIONS, affine_function, parameters_of, returned
 from polyloom.frontends.c.scope.literals import integer_literal
@@ -164,6 +165,10 @@ def _unary(node: c_ast.UnaryOp, state: State) -> Affine:
             element = promoted(inner.type)
             value = inner.value.neg() if node.op == "-" else inner.value
             return _wrapping(Affine(value, element), state)
+        case "~" if state.mode is not Mode.TEXT:
+            inner = _typed(node.expr, state)
+            minus_one = inner.value.neg().sub(constant_affine(1))
+            return _wrapping(Affine(minus_one, promoted(inner.type)), state)
         case "sizeof":
             return _size(node, state)
         case "*":
@@ -196,6 +201,8 @@ def _binary(node: c_ast.BinaryOp, state: State) -> Affine:
         return _truth(holds(node, state))
     if node.op in ("<<", ">>", "&") and state.mode is Mode.TEXT:
         raise NotAffine(state.span(node), f"`{node.op}` is no affine operation in pet's sense")
+    if node.op == "&":
+        return _masked(node, state)
     is_modular, is_shift = node.op in _MODULAR, node.op in ("<<", ">>")
     operand = _typed if is_modular else typed
     left, right = operand(node.left, state), operand(node.right, state)
@@ -228,8 +235,6 @@ def _arithmetic(node: c_ast.BinaryOp, left: isl.PwAff, right: isl.PwAff, state: 
         case ">>":
             shift = _constant(node.right, right, "shifts by", state)
             return floor_divided(left, 2**shift) if 0 <= shift < 63 else _bad_shift(node, state)
-        case "&":
-            return _masked(node, left, right, state)
         case _:
             raise NotAffine(state.span(node), f"`{node.op}` is no affine operation")
 
@@ -247,12 +252,31 @@ def _product(node: c_ast.BinaryOp, left: isl.PwAff, right: isl.PwAff, state: Sta
     return made
 
 
-def _masked(node: c_ast.BinaryOp, left: isl.PwAff, right: isl.PwAff, state: State) -> isl.PwAff:
-    """``x & 2^k - 1`` is x modulo 2^k, also of negative numbers in two's complement."""
-    for value, mask in ((left, constant_of(right)), (right, constant_of(left))):
-        if mask is not None and mask >= 0 and (mask + 1) & mask == 0:
-            return value.mod_val(isl.Val(mask + 1))
+def _masked(node: c_ast.BinaryOp, state: State) -> Affine:
+    """``x & 2^k - 1`` is x modulo 2^k, also of negative x in two's complement; ``x & -2^k`` is the rest."""
+    sides = ((node.left, _typed(node.left, state)), (node.right, _typed(node.right, state)))
+    element = common(sides[0][1].type, sides[1][1].type)
+    for (part, side), (_, other) in (sides, sides[::-1]):
+        number = constant_of(other.value)
+        if number is None:
+            continue
+        value = _unwrapped(side, part, state)
+        check_conversion(value, element, part, state)
+        bits = masked(value.value, wrapped(wrapped(number, other.type), element), element)
+        if bits is not None:
+            return _wrapping(Affine(bits, element), state)
     raise NotAffine(state.span(node), f"`{state.text(node)}` is no affine operation")
+
+
+def masked(value: isl.PwAff, mask: int, element: ElementType) -> isl.PwAff | None:
+    """Return the last bits of a number of some type, or all but these; None for other masks."""
+    high = value_range(element)[1]
+    others = high + 1 - mask if is_unsigned(element) else -mask
+    if mask >= 0 and not mask & (mask + 1):
+        return value.mod_val(isl.Val(mask + 1))
+    if others > 0 and not others & (others - 1):
+        return value.sub(value.mod_val(isl.Val(str(others))))
+    return None
 
 
 def _constant(node: c_ast.Node, value: isl.PwAff, what: str, state: State, *, zero: bool = True) -> int:

@@ -28,6 +28,7 @@ from polyloom.frontends.c.integers.invariant_products import (
 )
 from polyloom.frontends.c.integers.polynomials import (
     Affine,
+    Parts,
     Polynomial,
     Term,
     affine_function,
@@ -35,6 +36,7 @@ from polyloom.frontends.c.integers.polynomials import (
     polynomial,
 )
 from polyloom.frontends.c.integers.products import with_products
+from polyloom.frontends.c.integers.quasi_affine import QuasiAffine
 from polyloom.frontends.c.integers.relations import domains_of
 from polyloom.frontends.c.integers.strides import Stride, chains, index_at, size, undivided
 from polyloom.frontends.c.scope.drafts import Access, FoundArray, Product
@@ -58,7 +60,7 @@ class _Bounds:
     """What is known of the parameters, and what may be assumed: that the rows of an array do not overlap.
 
     ``asked``: by who calls the part, and runs something else where it is not so. ``equal``: parameters that
-    are products of others.
+    are products of others. ``parts``: factors in subscripts that are no parameters.
     """
 
     array: FoundArray
@@ -68,6 +70,7 @@ class _Bounds:
     asked: bool
     sentences: dict[str, None] = field(default_factory=dict)
     equal: tuple[Product, ...] = ()
+    parts: Parts = field(default_factory=dict)
 
     def hold(self, inside: isl.Set, domain: isl.Set) -> bool:
         """Whether an index stays inside its dimension."""
@@ -105,13 +108,17 @@ def delinearise(state: State, *, asked: bool) -> tuple[Diagnostic, ...]:
     written = _written(state)
     for name, array in sorted(state.arrays.items(), key=lambda item: item[0] not in written):
         uses = [(k, a) for k, a in enumerate(state.pool) if a.array == name and a.relation is None]
-        polynomials = [_polynomial(access, state) for _, access in uses]
+        if all(index.affine is not None for _, access in uses for index in access.indices):
+            continue
+        parts = QuasiAffine(frozenset(state.iterators))
+        domains = domains_of(state, [k for k, _ in uses])
+        polynomials = [_polynomial(a, d, parts, state) for (_, a), d in zip(uses, domains, strict=True)]
         if len(array.extents) != 1 or all(_degree(p) < 2 for p in polynomials):
             remarks[name] += _not_affine(array, [a for _, a in uses])
             continue
         assuming = name in written or (asked and array.extents == (None,))
-        bounds = _Bounds(array, state, state.context, assuming, asked, equal=state.equal)
-        found = _split([a for _, a in uses], polynomials, domains_of(state, [k for k, _ in uses]), bounds)
+        bounds = _Bounds(array, state, state.context, assuming, asked, equal=state.equal, parts=parts.parts)
+        found = _split([a for _, a in uses], polynomials, domains, bounds)
         if isinstance(found, _Failure):
             remarks[name].append(_remark(array, found))
             continue
@@ -119,7 +126,7 @@ def delinearise(state: State, *, asked: bool) -> tuple[Diagnostic, ...]:
         state.assumed.update(found.bounds.sentences)
         for (position, _), access in zip(uses, found.accesses, strict=True):
             state.pool[position] = access
-        state.arrays[name] = _reshaped(array, found.sizes)
+        state.arrays[name] = _reshaped(array, found.sizes, parts.parts)
     return tuple(said for found in remarks.values() for said in found)
 
 
@@ -146,10 +153,11 @@ def _not_affine(array: FoundArray, accesses: list[Access]) -> list[Diagnostic]:
     return list(found.values())
 
 
-def _polynomial(access: Access, state: State) -> Polynomial | None:
+def _polynomial(access: Access, domain: isl.Set, parts: QuasiAffine, state: State) -> Polynomial | None:
     if len(access.indices) != 1 or access.whole:
         return None
-    return polynomial(access.indices[0].value, lambda name: name in state.iterators)
+    here = domain.intersect(state.context).intersect(state.limits)
+    return polynomial(access.indices[0].value, state.iterators, lambda part: parts.polynomial(part, here))
 
 
 def _degree(found: Polynomial | None) -> int:
@@ -185,7 +193,7 @@ def _split(
         if isinstance(found, _Split) or not undivided(known):
             return found
     assuming = bounds.assuming and bounds.state.mode is Mode.COMPUTE
-    may_be = with_products(known, domains, bounds.equal, bounds.state, assuming=assuming)
+    may_be = with_products(known, domains, bounds.equal, bounds.state, assuming=assuming, parts=bounds.parts)
     for made in may_be:
         proved = replace(bounds, equal=made.equal, assuming=False)
         split = _divided(accesses, [made.polynomials], domains, proved)
@@ -246,7 +254,7 @@ def _indices(
             return f"index {k + 1} is not known to be less than `{_text(sizes[k - 1])}`, and not negative"
         parts[k] = _plus(parts[k], sizes[k - 1], shift)
         parts[k - 1] = _plus(parts[k - 1], (("", 1),), -shift)
-    functions = [affine_part(part) for part in parts]
+    functions = [affine_part(part, bounds.parts) for part in parts]
     if any(f is None for f in functions):
         return "an index is not affine"
     return [Index(f[0], f[1]) for f in functions if f is not None]
@@ -256,10 +264,10 @@ def _shift(part: Polynomial, size: Affine, domain: isl.Set, bounds: _Bounds) -> 
     """Return by how many sizes an index must be moved to lie inside its dimension;
     None: it cannot be shown.
     """
-    function = affine_part(part)
+    function = affine_part(part, bounds.parts)
     if function is None:
         return None
-    extent = affine_function(size)
+    extent = affine_function(size, bounds.parts)
     is_number = not any(name for name, _ in size)
     inside = []
     for shift in (0, -1, 1):
@@ -279,8 +287,8 @@ def _plus(part: Polynomial, size: Affine, times: int) -> Polynomial:
     return {t: c for t, c in result.items() if c}
 
 
-def _reshaped(array: FoundArray, sizes: list[Affine]) -> FoundArray:
-    functions = [affine_function(size) for size in sizes]
+def _reshaped(array: FoundArray, sizes: list[Affine], parts: Parts) -> FoundArray:
+    functions = [affine_function(size, parts) for size in sizes]
     inner = tuple(Extent(written(function), function) for function in functions)
     return replace(array, extents=(None, *inner), levels=(1 + len(inner),), linear=True)
 

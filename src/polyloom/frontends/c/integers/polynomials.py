@@ -1,11 +1,12 @@
 """Subscripts as polynomials: sums of products of one iterator, or none, with expressions over the parameters.
 
-``(i + 1) * (n + 2) + j`` is ``i * [n + 2] + [n + 2] + j``: a factor over parameters alone stays whole.
+``(i + 1) * (n + 2) + j`` is ``i * [n + 2] + [n + 2] + j``: a factor over parameters alone stays whole. Other
+parts, such as ``w / 2``, may be factors with names of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import islpy as isl
@@ -40,15 +41,39 @@ class Term:
 Polynomial = dict[Term, int]
 
 
-def polynomial(expression: Expression, is_iterator: Callable[[str], bool]) -> Polynomial | None:
-    """Return an integer expression as a polynomial; None where it is none (it divides, or reads memory)."""
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A factor that is no name: as a function, and as an expression; whether iterators are in it."""
+
+    function: isl.PwAff
+    value: Expression
+    moves: bool
+
+    def alone(self, name: str) -> Polynomial:
+        """Return it as a polynomial; ``name`` stands for it."""
+        return {Term(name, ()) if self.moves else Term("", (((name, 1),),)): 1}
+
+
+Parts = Mapping[str, Part]
+"""Factors that are no parameters, by the names that stand for them."""
+
+
+def polynomial(
+    expression: Expression,
+    iterators: Collection[str],
+    other: Callable[[Expression], Polynomial | None] = lambda _: None,
+) -> Polynomial | None:
+    """Return an integer expression as a polynomial; None where it is none (it reads memory).
+
+    ``other``: of parts that are none by themselves.
+    """
 
     def inner(part: Expression) -> Polynomial | None:
         match part:
             case Constant(value=number) if not part.type.is_float:
                 return _plain({("", ""): int(number)})
             case ParameterValue(name=name):
-                return _plain({(name, "") if is_iterator(name) else ("", name): 1})
+                return _plain({(name, "") if name in iterators else ("", name): 1})
             case Convert(type=kind, operand=operand) if not kind.is_float and kind.size >= 4:
                 return inner(operand)
             case Unary(op=UnaryOp.NEGATE, operand=operand):
@@ -60,7 +85,7 @@ def polynomial(expression: Expression, is_iterator: Callable[[str], bool]) -> Po
             case Binary(op=BinaryOp.MULTIPLY, left=left, right=right):
                 return _product(inner(left), inner(right))
             case _:
-                return None
+                return other(part)
 
     return inner(expression)
 
@@ -121,13 +146,26 @@ def over_parameters(polynomial: Polynomial) -> Affine | None:
     return tuple(sorted((n, c) for n, c in result.items() if c))
 
 
-def affine_function(size: Affine) -> isl.PwAff:
+def affine_function(size: Affine, parts: Parts) -> isl.PwAff:
     """Return an affine expression over parameters as a function."""
     result = constant_affine(0)
     for name, coefficient in size:
-        part = constant_affine(1) if not name else parameter_affine(name)
-        result = result.add(part.scale_val(isl.Val(coefficient)))
+        result = result.add(_function(name, parts).scale_val(isl.Val(coefficient)))
     return result
+
+
+def _function(name: str, parts: Parts) -> isl.PwAff:
+    if name in parts:
+        return parts[name].function
+    return parameter_affine(name) if name else constant_affine(1)
+
+
+def plain_polynomial(function: isl.PwAff, iterators: Collection[str]) -> Polynomial | None:
+    """Return a function that is an affine expression as a polynomial; None for others."""
+    terms = sum_of_parameters(function)
+    if terms is None:
+        return None
+    return _plain({(name, "") if name in iterators else ("", name): c for name, c in terms})
 
 
 def sum_of_parameters(function: isl.PwAff) -> Affine | None:
@@ -144,28 +182,27 @@ def sum_of_parameters(function: isl.PwAff) -> Affine | None:
     return tuple(sorted((name, int(c)) for name, c in terms.items() if c))
 
 
-def affine_part(polynomial: Polynomial) -> tuple[isl.PwAff, Expression] | None:
+def affine_part(polynomial: Polynomial, parts: Parts) -> tuple[isl.PwAff, Expression] | None:
     """Return a polynomial of degree one as a function and as an expression; None for others."""
     function = constant_affine(0)
     value: Expression | None = None
     for term, coefficient in polynomial.items():
         if len(term.factors) + bool(term.iterator) > 1:
             return None
-        parts = (
+        named = (
             [(term.iterator, 1)] if term.iterator else list(term.factors[0] if term.factors else [("", 1)])
         )
-        for name, scale in parts:
+        for name, scale in named:
             number = coefficient * scale
-            base = constant_affine(1) if not name else parameter_affine(name)
-            function = function.add(base.scale_val(isl.Val(number)))
-            value = _added(value, name, number)
+            function = function.add(_function(name, parts).scale_val(isl.Val(number)))
+            value = _added(value, name, number, parts)
     return function, value if value is not None else Constant(0, ElementType.INT64)
 
 
-def _added(value: Expression | None, name: str, number: int) -> Expression:
+def _added(value: Expression | None, name: str, number: int, parts: Parts) -> Expression:
     kind = ElementType.INT64
     term: Expression = Constant(number, kind)
     if name:
-        named = ParameterValue(name, kind)
+        named = parts[name].value if name in parts else ParameterValue(name, kind)
         term = named if number == 1 else Binary(BinaryOp.MULTIPLY, Constant(number, kind), named)
     return term if value is None else Binary(BinaryOp.ADD, value, term)

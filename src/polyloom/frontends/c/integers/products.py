@@ -13,7 +13,14 @@ from functools import reduce
 
 import islpy as isl
 
-from polyloom.frontends.c.integers.polynomials import Affine, Polynomial, Term, affine_part, sum_of_parameters
+from polyloom.frontends.c.integers.polynomials import (
+    Affine,
+    Parts,
+    Polynomial,
+    Term,
+    affine_part,
+    sum_of_parameters,
+)
 from polyloom.frontends.c.integers.strides import Factors, Stride, index_at, quotient, undivided
 from polyloom.frontends.c.scope.drafts import Product
 from polyloom.frontends.c.scope.sets import without_set
@@ -37,12 +44,13 @@ def with_products(
     state: State,
     *,
     assuming: bool,
+    parts: Parts,
     most: int = 2,
 ) -> Iterator[Made]:
     """Yield the subscripts with products for parameters, so that the strides divide one another.
 
     ``equal``: what parameters already are. ``assuming``: whether others may be products, too.
-    ``most``: products that one array may need.
+    ``parts``: factors that are no parameters. ``most``: products that one array may need.
     """
     pairs = undivided(polynomials)
     if not pairs:
@@ -50,12 +58,13 @@ def with_products(
     if not most or len(pairs) > _PAIRS:
         return
     for outer, inner in (ordered for a, b in pairs for ordered in ((a, b), (b, a))):
-        found = _product(outer, inner, polynomials, domains, state)
+        found = _product(outer, inner, polynomials, domains, state, parts)
         if found is None or not (assuming or found in equal):
             continue
         known = equal if found in equal else (*equal, found)
         changed = [_substituted(p, found) for p in polynomials]
-        yield from with_products(changed, domains, known, state, assuming=assuming, most=most - 1)
+        rest = most - 1
+        yield from with_products(changed, domains, known, state, assuming=assuming, parts=parts, most=rest)
 
 
 _PAIRS = 6
@@ -68,20 +77,24 @@ def _product(
     polynomials: Sequence[Polynomial],
     domains: Sequence[isl.Set],
     state: State,
+    parts: Parts,
 ) -> Product | None:
     """Return what a parameter is if the outer stride is as many of the inner one as its index has values."""
     common = tuple((Counter(outer) & Counter(inner)).elements())
     name = _only_name(quotient(outer, common) or ())
-    if name is None:
+    if name is None or name in parts:
         return None
     reached = [
-        _reached(polynomial, outer, inner, domain.intersect(state.context).intersect(state.limits), state)
+        _reached(
+            polynomial, outer, inner, domain.intersect(state.context).intersect(state.limits), state, parts
+        )
         for polynomial, domain in zip(polynomials, domains, strict=True)
     ]
     known = [values for values in reached if values is not None]
     end = _end(reduce(isl.Set.union, known)) if len(known) == len(reached) else None
     factors = () if end is None else (end, *(quotient(inner, common) or ()))
-    is_over_others = factors and all(name != other for factor in factors for other, _ in factor)
+    others = {other for factor in factors for other, _ in factor}
+    is_over_others = factors and name not in others and others.isdisjoint(parts)
     return Product(name, factors) if is_over_others else None
 
 
@@ -95,11 +108,11 @@ def _only_name(factors: Factors) -> str | None:
 
 
 def _reached(
-    polynomial: Polynomial, outer: Factors, inner: Factors, domain: isl.Set, state: State
+    polynomial: Polynomial, outer: Factors, inner: Factors, domain: isl.Set, state: State, parts: Parts
 ) -> isl.Set | None:
     """Return the values ``{ [v] }`` of the index at a stride; None where it is not affine."""
     below = {t: c for t, c in polynomial.items() if quotient(t.factors, outer) is None}
-    index = affine_part(index_at(Stride(inner), below)[0])
+    index = affine_part(index_at(Stride(inner), below)[0], parts)
     if index is None:
         return None
     return without_set(isl.Map.from_pw_aff(index[0]).intersect_domain(domain).range(), state.iterators)
