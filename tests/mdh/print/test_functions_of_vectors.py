@@ -129,6 +129,21 @@ def test_the_larger_and_the_smaller(family: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(run(values), expected, f"{element.value} {width}")
 
 
+def test_halves(tmp_path: Path) -> None:
+    """The second half in front of the first."""
+
+    def swapped(language: Dialect, case: tuple[ElementType, ElementType, int]) -> str:
+        _, element, width = case
+        low, high = (language.helper(family, element, width // 2) for family in ("low", "high"))
+        return f"__builtin_shufflevector({high}(v), {low}(v), {', '.join(map(str, range(width)))})"
+
+    cases = [(e, e, w) for e in (*INTEGERS, *FLOATS) for w in WIDTHS if w * e.size <= 64]
+    for run, (element, _, width) in _built(cases, swapped, tmp_path):
+        values = _values(element)
+        expected = np.roll(values.reshape(-1, width), width // 2, axis=1).ravel()
+        np.testing.assert_array_equal(run(values), expected, f"{element.value} {width}")
+
+
 @pytest.mark.parametrize(("family", "function"), [("fmax", np.fmax), ("fmin", np.fmin)])
 def test_the_one_that_is_a_number(family: str, function: np.ufunc, tmp_path: Path) -> None:
     """NaN meets numbers on both sides, and NaN."""

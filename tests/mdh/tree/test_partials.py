@@ -18,6 +18,7 @@ from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.tiles.pipeline import scheduled
 from polyloom.mdh.schedule.schedules import Schedule, plain_schedule
 from polyloom.mdh.tree.nodes import Array, Code, Compute, For, Function, Load, Statement, Store, counted
+from polyloom.mdh.tree.ranges import plus
 from polyloom.mdh.tree.rewrite import loads_of, renamed_array, rewritten, walk
 from polyloom.mdh.tree.verify import Verdict, verify
 from polyloom.polyhedra.loops.tree import Number
@@ -111,6 +112,44 @@ def test_mutants_are_refused(name: str, mutant: Mutant) -> None:
     assert verdict.wrong
 
 
+def again(store: Store) -> Code:
+    return (store, store)
+
+
+def with_itself(store: Store) -> Code:
+    first, _ = store.value.loads
+    return (replace(store, value=replace(store.value, loads=(first, first))),)
+
+
+def with_another_one(store: Store) -> Code:
+    first, second = store.value.loads
+    before = tuple(plus(s, -1) for s in second.subscripts if not isinstance(s, Compute))
+    return (replace(store, value=replace(store.value, loads=(first, replace(second, subscripts=before)))),)
+
+
+def and_begun(store: Store) -> Code:
+    return (store, replace(store, value=Compute(Constant(-0.0, store.value.type))))
+
+
+def with_what_is_no_total(store: Store) -> Code:
+    first, _ = store.value.loads
+    return (replace(store, value=replace(store.value, loads=(first, Load("x", (Number(0),))))),)
+
+
+@pytest.mark.parametrize("fault", [again, with_itself, with_another_one, and_begun, with_what_is_no_total])
+@pytest.mark.parametrize("name", ["total_of_4", "total_of_2", "total_of_1"])
+def test_two_totals_together_are_stored_once(name: str, fault: Callable[[Store], Code]) -> None:
+    """Halves of a vector: ``total_of_4[at] = total_part[at] + total_part[at + 4]``."""
+    function = tree("vectors")
+
+    def changed(statement: Statement) -> Code:
+        return fault(statement) if isinstance(statement, Store) and statement.array == name else (statement,)
+
+    body = rewritten(function.body, changed)
+    assert body != function.body
+    assert verify(replace(function, body=body), asked(SPLIT["vectors"][0])).wrong
+
+
 def test_a_sum_of_several_values_is_not_decided() -> None:
     function = tree("groups")
 
@@ -127,7 +166,7 @@ def test_a_sum_of_several_values_is_not_decided() -> None:
 def test_totals_of_nothing_may_be_taken_twice_whatever_others_of_the_name_are() -> None:
     """They are neutral: where vectors leave all terms over, parts are started and taken all the same."""
     function = tree("vectors")
-    (part,) = (s for s in walk(function.body) if isinstance(s, Array) and s.totals and s.totals.parts)
+    part = next(s for s in walk(function.body) if isinstance(s, Array) and s.totals and s.totals.parts)
     assert part.totals is not None
     total = replace(part, name="other_total", shape=(), lanes=False, totals=None)
     start, first = Compute(Constant(part.totals.neutral or 0.0, part.type)), (Number(0),) * len(part.shape)
@@ -151,7 +190,7 @@ def on_the_stack(home: str, own: str, place: Callable[[int], int] = lambda k: k)
 def visit(comes: Code | None = None, goes: Code | None = None, meanwhile: Code = ()) -> Verdict:
     """Return what is found of a sum whose main part is computed in an array of its own."""
     function = tree("vectors")
-    (part,) = (s for s in walk(function.body) if isinstance(s, Array) and s.totals and s.totals.parts)
+    part = next(s for s in walk(function.body) if isinstance(s, Array) and s.totals and s.totals.parts)
     body: list[Statement] = []
     for s in function.body:
         if isinstance(s, For) and s.iterator == "k_first":

@@ -173,8 +173,17 @@ class Scope:
             return f"{variable.text}[{text}]"
         if variable.lanes:
             vector = self.vector(variable, subscripts)
-            return self._lane(vector, self.subscript(subscripts[-1]))
+            return self._lane(vector, self.subscript(self._at_lanes(subscripts[-1])))
         return variable.text + "".join(f"[{self.subscript(s)}]" for s in subscripts)
+
+    def _at_lanes(self, subscript: Subscript) -> Subscript:
+        """Return a subscript with the numbers of lanes that are written out in it: 11 in place of 3 + 8."""
+        if isinstance(subscript, Compute):
+            return subscript
+        for name in names_in(subscript):
+            if (text := self.names.get(name, name)).isdigit():
+                subscript = replace_name(subscript, name, Number(int(text)))
+        return subscript
 
     def vector(self, variable: Variable, subscripts: tuple[Subscript, ...]) -> str:
         """Return the vector that an element of an array with lanes is in."""

@@ -62,7 +62,8 @@ class Dialect:
     ``has_loops_over_lanes``: whether it may be a variable. ``lanes``: 0, 1, 2, ... as a vector, empty
     where a helper makes it. ``moves``, ``half_moves``: how a vector of ``{n}`` neighbours is loaded and
     stored, past the caches in a ``stream``, or elements at a distance are gathered and scattered, by a
-    ``{helper}`` or without; what is not there is done lane by lane. ``widest``: elements of a vector.
+    ``{helper}`` or without, and half of a vector is taken; what is not there is done lane by lane.
+    ``widest``: elements of a vector.
     ``clears_registers``: whether variables begin with 0: PoCL 3.0 takes what only some paths store for
     undefined behind a barrier. ``barrier``: items of a group wait, and see memory of the group, or all.
 
@@ -228,6 +229,9 @@ INTERLEAVED = {n: f"store{n}" for n in NEAR}
 LOADED_IN_TURN = {n: f"load{n}" for n in NEAR}
 """Helpers that load so many of them."""
 
+ENDS = ("low", "high")
+"""Helpers that return the first and the second half of a vector; what they are noted by is the half."""
+
 MOVING = ("load", "store", "gather", "scatter", *INTERLEAVED.values(), *LOADED_IN_TURN.values())
 """Helpers that load and store vectors."""
 
@@ -295,6 +299,8 @@ OPENCL = Dialect(
         "load": "vload{n}(0, {address})",
         "store": "vstore{n}({value}, 0, {address});",
         "stream": "{helper}({value}, {address});",
+        "low": "{vector}.lo",
+        "high": "{vector}.hi",
     },
     half_moves={"load": "{helper}({address})", "store": "{helper}({value}, {address});"},
     has_half_arrays=False,
@@ -315,6 +321,7 @@ _C_MOVES = {
         for n, family in INTERLEAVED.items()
     },
     **dict.fromkeys(LOADED_IN_TURN.values(), "{helper}({address}, {name});"),
+    **dict.fromkeys(ENDS, "{helper}({vector})"),
 }
 
 C = Dialect(

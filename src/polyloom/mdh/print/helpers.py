@@ -17,6 +17,7 @@ from polyloom.ir.scalar_functions.spelling import Call, Formula
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.dialect import (
     COMPARED,
+    ENDS,
     INTERLEAVED,
     LOADED_IN_TURN,
     NARROW,
@@ -29,6 +30,7 @@ from polyloom.mdh.print.dialect import (
 )
 from polyloom.mdh.print.library.kinds import Kind, one_line
 from polyloom.mdh.print.library.moves import (
+    half,
     interleaved_load,
     interleaved_store,
     moved,
@@ -410,6 +412,7 @@ _VECTORS = frozenset(
         ),
         *INTERLEAVED.values(),
         *LOADED_IN_TURN.values(),
+        *ENDS,
         TURNED,
         SHORTS_MULTIPLIED,
     ]
@@ -447,6 +450,7 @@ _WRITERS: dict[str, Callable[[str, str, Kind], str]] = {
     "scatter": moved,
     **dict.fromkeys(INTERLEAVED.values(), interleaved_store),
     **dict.fromkeys(LOADED_IN_TURN.values(), interleaved_load),
+    **dict.fromkeys(ENDS, half),
     TURNED: turned,
     SHORTS_MULTIPLIED: shorts_multiplied,
     "stream": streamed,

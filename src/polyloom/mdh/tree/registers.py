@@ -8,7 +8,7 @@ unrolled for i_at from 0 to 2:       ->    float32 total_1_0[8] in registers, la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -27,6 +27,7 @@ from polyloom.mdh.tree.nodes import (
     Load,
     Space,
     Statement,
+    Store,
 )
 from polyloom.mdh.tree.ranges import plus
 from polyloom.mdh.tree.rewrite import (
@@ -87,8 +88,8 @@ def _taken_apart(names: Names, code: Code, known: Mapping[str, Places]) -> Code:
 
 def _pieces(name: str, code: Code) -> tuple[_Piece, ...] | None:
     """Return the pieces that an array falls into; None where it is to stay one."""
-    vectors, single = set(), set()
-    for load, vector in _accesses(name, code, None):
+    vectors, single, stored = set[_Piece](), set[tuple[int, ...]](), set[_Piece]()
+    for load, vector, is_stored in _accesses(name, code, None):
         first = _first(load)
         if first is None:
             return None
@@ -98,7 +99,10 @@ def _pieces(name: str, code: Code) -> tuple[_Piece, ...] | None:
             return None
         else:
             assert isinstance(vector.end, Number)
-            vectors.add(_Piece(first, vector.end.value))
+            piece = _Piece(first, vector.end.value)
+            vectors.add(piece)
+            stored |= {piece} if is_stored else set()
+    vectors -= _parts_of_others(vectors, stored)
     covered = [element for piece in vectors for element in _elements(piece)]
     if len(covered) != len(set(covered)):
         return None
@@ -106,15 +110,29 @@ def _pieces(name: str, code: Code) -> tuple[_Piece, ...] | None:
     return tuple(sorted((*vectors, *scalars), key=lambda piece: piece.first))
 
 
+def _parts_of_others(vectors: Collection[_Piece], stored: Collection[_Piece]) -> set[_Piece]:
+    """Return the vectors that lie in larger ones and are never stored: parts of these are loaded."""
+    loaded = (piece for piece in vectors if piece not in stored)
+    return {piece for piece in loaded if any(_is_in(piece, other) for other in vectors)}
+
+
+def _is_in(piece: _Piece, other: _Piece) -> bool:
+    *outer, first = piece.first
+    *around, begin = other.first
+    inside = begin <= first and first + piece.lanes <= begin + other.lanes
+    return outer == around and inside and piece.lanes < other.lanes
+
+
 def _elements(piece: _Piece) -> list[tuple[int, ...]]:
     *outer, last = piece.first
     return [(*outer, last + lane) for lane in range(max(piece.lanes, 1))]
 
 
-def _accesses(name: str, code: Code, vector: For | None) -> Iterator[tuple[Load, For | None]]:
-    """Yield what is loaded and stored of an array, and the loop over lanes that it is in."""
+def _accesses(name: str, code: Code, vector: For | None) -> Iterator[tuple[Load, For | None, bool]]:
+    """Yield what is loaded and stored of an array, its loop over lanes, whether it is stored."""
     for statement in code:
-        yield from ((place, vector) for place in places(statement) if place.array == name)
+        target = Load(statement.array, statement.subscripts) if isinstance(statement, Store) else None
+        yield from ((place, vector, place == target) for place in places(statement) if place.array == name)
         inner = vector
         if isinstance(statement, For) and statement.kind is Kind.VECTOR:
             inner = statement

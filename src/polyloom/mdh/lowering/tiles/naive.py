@@ -198,8 +198,13 @@ def merged(
     return (*_together(tiles, names, values), *started)
 
 
-def taken_up(tiles: Tiles, names: Sequence[str], others: Sequence[Load]) -> Code:
-    """Combine other totals into totals, on their right, where there is anything in them."""
+def taken_up(
+    tiles: Tiles, names: Sequence[str], others: Sequence[Load], into: Sequence[str] | None = None
+) -> Code:
+    """Combine other totals into totals, on their right, where there is anything in them.
+
+    ``into``: totals that these are stored as, in place of their own.
+    """
     assert tiles.combiner is not None
     kinds, count = total_types(tiles), len(tiles.combiner.results)
     points, held = Points(tiles.hom, tiles.buffers, here(tiles)), _held(names, kinds)
@@ -209,7 +214,7 @@ def taken_up(tiles: Tiles, names: Sequence[str], others: Sequence[Load]) -> Code
         values = [chosen(held[-1], a, b) for a, b in zip(values, right, strict=False)]
         values = [chosen(right[-1], a, b) for a, b in zip(values, held, strict=False)]
         values.append(chosen(held[-1], held[-1], right[-1]))
-    return _together(tiles, names, values)
+    return _together(tiles, names if into is None else into, values)
 
 
 def _together(tiles: Tiles, names: Sequence[str], values: Sequence[Compute]) -> Code:

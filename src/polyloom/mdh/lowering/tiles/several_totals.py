@@ -6,11 +6,13 @@ total = 0.0                        unrolled for k_at from 0 to 16: part[k_at] = 
 for k from 0 to p:                 for k_first from 0 to p - 15 step 16:
   total = total + x[k]       ->      unrolled for k_at from 0 to 16: part[k_at] = part[k_at] + x[..]
                                    for k from p / 16 * 16 to p: total = total + x[k]
-                                   for k_at from 0 to 16: total = total + part[k_at]
+                                   for k_at from 0 to 8: of_8[k_at] = part[k_at] + part[k_at + 8]; ..
+                                   total = total + of_1[0]
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from polyloom.mdh.lowering.tiles.context import Tiles
@@ -28,7 +30,7 @@ from polyloom.mdh.tree.nodes import (
     Store,
     counted,
 )
-from polyloom.mdh.tree.ranges import plus
+from polyloom.mdh.tree.ranges import plus, times
 from polyloom.mdh.tree.rewrite import renamed_array, rewritten, substituted, walk, with_blocks, with_places
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number
 
@@ -61,12 +63,7 @@ class _Several:
 
     def _split(self, statement: Statement) -> Code:
         tiles, at, size = self.tiles, Name(self._at), self.tiles.facts.tile(self.d)
-        arrays = tuple(
-            Array(name=part, type=kind, shape=(Number(size),), space=Space.REGISTER, totals=totals_)
-            for part, kind, totals_ in zip(
-                self._parts(), total_types(tiles), partial_totals(tiles), strict=True
-            )
-        )
+        arrays = self._arrays(self._parts(), size)
         empty = tuple(Store(p, (at,), value) for p, value in zip(self._parts(), nothing(tiles), strict=True))
         first = counted(self._at, Number(size), empty, kind=Kind.UNROLLED)
         loops = rewritten((statement,), self._cut)
@@ -78,6 +75,18 @@ class _Several:
 
     def _parts(self) -> tuple[str, ...]:
         return tuple(self.tiles.names.of(("part", name), f"{name}_part") for name in totals(self.tiles))
+
+    def _named(self, size: int) -> tuple[str, ...]:
+        """Return names for so many totals that are left of a vector."""
+        names = self.tiles.names
+        return tuple(names.of(("left", size, name), f"{name}_of_{size}") for name in totals(self.tiles))
+
+    def _arrays(self, names: Sequence[str], size: int) -> tuple[Array, ...]:
+        three = zip(names, total_types(self.tiles), partial_totals(self.tiles), strict=True)
+        return tuple(
+            Array(name=name, type=kind, shape=(Number(size),), space=Space.REGISTER, totals=whole)
+            for name, kind, whole in three
+        )
 
     def _cut(self, statement: Statement) -> Code:
         """Cut the loop along the vector: several vectors at a time, one, single points."""
@@ -102,20 +111,40 @@ class _Several:
         return jam.together(size, substituted(body, iterator, plus(first, Name(self._at))))
 
     def _joined(self) -> Code:
-        """Combine vectors, then the elements of one."""
-        tiles, width, at = self.tiles, self.tiles.facts.width(self.d), Name(self._at)
-        several = self.tiles.names.of(("several", self.d), f"{tiles.point(self.d)}_vector")
-        names, found = self._parts(), []
-        if tiles.schedule.private[self.d] > 1:
-            step = taken_up(tiles, names, [Load(n, (plus(at, Name(several), width),)) for n in names])
-            for name in names:
-                step = _at_point(step, name, at)
+        """Combine vectors, then halves of one, so that few totals wait for one another."""
+        width, names = self.tiles.facts.width(self.d), self._parts()
+        several = self.tiles.names.of(("several", self.d), f"{self.tiles.point(self.d)}_vector")
+        found = list[Statement]()
+        for count, far in _halves(self.tiles.schedule.private[self.d]):
+            step = self._taken_in(names, names, times(width, Name(several), Name(self._at)), width * far)
             lanes = counted(self._at, Number(width), step, kind=Kind.UNROLLED)
-            count = Number(tiles.schedule.private[self.d])
-            found.append(counted(several, count, (lanes,), kind=Kind.UNROLLED, start=Number(1)))
-        single = taken_up(tiles, totals(tiles), [Load(n, (Name(several),)) for n in names])
-        found.append(counted(several, Number(width), single, kind=Kind.UNROLLED))
-        return tuple(found)
+            found.append(counted(several, Number(count), (lanes,), kind=Kind.UNROLLED))
+        while width > 1:
+            width //= 2
+            halves = self._arrays(self._named(width), width)
+            step = self._taken_in(names, [half.name for half in halves], Name(self._at), width)
+            found += (*halves, counted(self._at, Number(width), step, kind=Kind.UNROLLED))
+            names = tuple(half.name for half in halves)
+        ones = [Load(name, (Number(0),)) for name in names]
+        return (*found, *taken_up(self.tiles, totals(self.tiles), ones))
+
+    def _taken_in(self, names: Sequence[str], into: Sequence[str], at: IntExpression, far: int) -> Code:
+        """Return code that combines totals with those that are so far behind them."""
+        step = taken_up(self.tiles, names, [Load(name, (plus(at, far),)) for name in names], into)
+        for name in dict.fromkeys((*names, *into)):
+            step = _at_point(step, name, at)
+        return step
+
+
+def _halves(count: int) -> Iterator[tuple[int, int]]:
+    """Yield of how many totals the last ones are combined with the first ones, and how far they are behind.
+
+    One is left in the end.
+    """
+    while count > 1:
+        half = count // 2
+        count -= half
+        yield half, count
 
 
 def _at_point(code: Code, name: str, at: IntExpression) -> Code:

@@ -6,7 +6,7 @@ from polyloom.ir.types import ElementType
 from polyloom.mdh.device.costs import NEAR, PIECE
 from polyloom.mdh.print.dialect import INTERLEAVED, LOADED_IN_TURN
 from polyloom.mdh.print.library.kinds import Kind
-from polyloom.mdh.print.library.shuffles import apart, backwards, backwards_stored, every, interleaved
+from polyloom.mdh.print.library.shuffles import apart, backwards, backwards_stored, every, interleaved, part
 from polyloom.mdh.print.library.turned_blocks import TurnedNames, turned_block
 
 
@@ -117,3 +117,13 @@ def interleaved_load(name: str, family: str, kind: Kind) -> str:
 
 def _times(k: int) -> str:
     return ("0", "step")[k] if k < 2 else f"{k} * step"
+
+
+def half(name: str, family: str, kind: Kind) -> str:
+    """Return the function that takes half of a vector, of which ``kind`` is."""
+    whole, first = Kind(kind.dialect, kind.element, 2 * kind.width), 0 if family == "low" else kind.width
+    copy = kind.dialect.of_header("string.h", "memcpy")
+    return (
+        f"static inline {kind} {name}({whole} a)\n{{\n{part('a', range(first, first + kind.width))}"
+        f"    {kind} v;\n    {copy}(&v, (const {kind.scalar} *)&a + {first}, sizeof v);\n    return v;\n}}\n"
+    )

@@ -77,6 +77,11 @@ def apart(kind: str, copy: str, width: int, count: int) -> str:
     return _where_shuffled("\n".join([*lines, "    return;"]) + "\n")
 
 
+def part(name: str, lanes: Iterable[int]) -> str:
+    """Return lines that take some elements of a vector as a shorter one."""
+    return _where_shuffled(f"    return {_shuffled((name, name), lanes)};\n")
+
+
 def _every_second(names: Sequence[str], first: int, width: int) -> str:
     return _shuffled(names, [first + 2 * lane for lane in range(width)])
 

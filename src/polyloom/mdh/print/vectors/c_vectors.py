@@ -16,7 +16,7 @@ from functools import partial
 from polyloom.ir.expressions import Convert, Expression, Iterator, Read, walk
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.c_scope import Scope, Variable, at_zero, coefficient
-from polyloom.mdh.print.dialect import INTERLEAVED, Dialect, held
+from polyloom.mdh.print.dialect import ENDS, INTERLEAVED, Dialect, held
 from polyloom.mdh.print.values import Leaves, Text, expression_text, truth_text
 from polyloom.mdh.print.vectors.interleaved_stores import interleaved_stores
 from polyloom.mdh.tree.nodes import Compute, For, Let, LetInteger, Load, Statement, Store, Subscript
@@ -206,6 +206,8 @@ class VectorLoop:
             return variable.text
         if variable.lanes == self.width and self._is_whole(load.subscripts):
             return self.scope.vector(variable, load.subscripts)
+        if (half := self._half(variable, load.subscripts)) is not None:
+            return half
         if not self._differs(load):
             text = self.rows[load] if load in self.rows else self.scope.load(load)
             return self._everywhere(Text(text), variable.type)
@@ -215,6 +217,17 @@ class VectorLoop:
             return self._by_lanes(lambda inside: inside.load(load), variable.type)
         address = self._address(load.array, load.subscripts)
         return self._moved(family, variable, address=address, step=step)
+
+    def _half(self, variable: Variable, subscripts: tuple[Subscript, ...]) -> str | None:
+        """Return half of a vector in a register; None where all lanes are not that."""
+        if variable.lanes != 2 * self.width or not subscripts or any(map(self._changes, subscripts[:-1])):
+            return None
+        for family, first in zip(ENDS, (0, self.width), strict=True):
+            is_it = subscripts[-1] == sum_of([(1, Name(self.lane)), (1, Number(first))])
+            if is_it and family in self.dialect.moves:
+                whole = self.scope.vector(variable, (*subscripts[:-1], Name(self.lane)))
+                return self.dialect.move(family, held(variable.type), self.width, vector=whole)
+        return None
 
     def from_memory(self, value: Compute) -> list[tuple[str, bool]]:
         """Return the vectors that a value has from memory, each as it would be printed.

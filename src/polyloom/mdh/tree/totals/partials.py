@@ -8,8 +8,9 @@
     for p from 0 to 8: total = total + part[p]
 
 An array says of itself that its elements are totals (``Array.totals``). Then a store to it is a start, with
-the neutral element, a step, or brings what another total is. Where they are totals of parts, each element
-that is stored is loaded once, to be combined into another total; not so where nothing but starts is stored.
+the neutral element, a step, or brings what another total is, or what two others are together. Where they are
+totals of parts, each element that is stored is loaded once, to be combined with another total; not so where
+nothing but starts is stored. One of two others together is stored once, and nothing else there.
 What goes through some steps in another array and comes back (``visits``) is combined by neither move. In
 which order, and that nothing is added after, ``undefined`` proves.
 """
@@ -40,7 +41,8 @@ def partials(found: Found, *, whole: bool) -> None:
     for array, accesses in marked:
         combined = accesses[0].declared in filled - visiting.arrays
         staying = [a for a in accesses if a not in visiting.moves]
-        _check(array, staying, found, whole=whole, filled=combined)
+        alike = frozenset(other.name for other, _ in marked if other.totals == array.totals)
+        _check(array, staying, alike, found, whole=whole, filled=combined)
 
 
 def _marked(accesses: Sequence[Access]) -> Array | None:
@@ -68,7 +70,16 @@ def _brings(store: Store, totals: Collection[str]) -> bool:
     return store.instance is not None or others or bool(store.value.iterators)
 
 
-def _check(array: Array, accesses: Sequence[Access], found: Found, *, whole: bool, filled: bool) -> None:
+def _check(
+    array: Array,
+    accesses: Sequence[Access],
+    alike: frozenset[str],
+    found: Found,
+    *,
+    whole: bool,
+    filled: bool,
+) -> None:
+    """Check one array; ``alike``: the arrays of such totals."""
     totals = array.totals
     assert totals is not None
     text = f"whether each `{array.name}` is combined once"
@@ -79,18 +90,22 @@ def _check(array: Array, accesses: Sequence[Access], found: Found, *, whole: boo
         return
     stores = [a for a in accesses if a.is_store]
     for access in stores:
-        if not _may_be_stored(statement_of(access), totals):
+        if not _may_be_stored(statement_of(access), totals, alike):
             found.wrong[f"`{array.name}` is stored, but not as a total: {_value(access)}"] = None
+    together = [a for a in stores if _is_together(statement_of(a), totals.result, alike)]
+    if together and len(together) < len(stores):
+        found.wrong[f"`{array.name}` is stored over: it is what two other totals are together"] = None
     if not totals.parts or not filled:
         return
     takings = _apart([a for a in accesses if not a.is_store and not is_own(a)])
     for access in takings:
-        if not _takes(statement_of(access), access, totals.result):
+        if not _takes(statement_of(access), access, totals.result, alike):
             found.wrong[f"`{array.name}` is loaded, but not combined: {_value(access)}"] = None
     if not all(a.sure for a in (*stores, *takings)):
         found.unknown[f"{text}: data chooses, or a bound is not affine"] = None
         return
     _once(array.name, stores, takings, text, found, whole)
+    _stored_once(array.name, together, text, found)
 
 
 def _once(
@@ -114,6 +129,18 @@ def _once(
         found.wrong[f"`{name}` is never combined, at {lost}"] = None
 
 
+def _stored_once(name: str, stores: Sequence[Access], text: str, found: Found) -> None:
+    """Refuse what two other totals are together where something else is stored later."""
+    try:
+        with question(text, OPERATIONS):
+            twice = repeated([inside(a.elements, _outer(a)) for a in stores]) if stores else None
+    except NotKnown:
+        found.unknown[text] = None
+        return
+    if twice is not None:
+        found.wrong[f"`{name}` is stored over, at {twice}"] = None
+
+
 def _apart(loads: Sequence[Access]) -> list[Access]:
     """Return loads without what a statement reads again (``p < total ? p : total``)."""
     found: list[Access] = []
@@ -134,7 +161,7 @@ def _value(access: Access) -> str:
     return compute_text(statement.value) if isinstance(statement, Store) else "outside of a store"
 
 
-def _may_be_stored(statement: Statement, totals: Totals) -> bool:
+def _may_be_stored(statement: Statement, totals: Totals, alike: frozenset[str]) -> bool:
     assert isinstance(statement, Store) and totals.result is not None
     match statement.value.expression:
         case Constant(value=value):
@@ -143,16 +170,31 @@ def _may_be_stored(statement: Statement, totals: Totals) -> bool:
             return True  # what another total is
         case _:
             own = Load(statement.array, statement.subscripts)
-            return any(a == own or b == own for a, b in _operands(statement.value, totals.result))
+            steps = any(own in pair for pair in _operands(statement.value, totals.result))
+            return steps or _is_together(statement, totals.result, alike)
 
 
-def _takes(statement: Statement, access: Access, result: Expression) -> bool:
-    """Return whether a statement combines an element with the total that it stores."""
+def _is_together(statement: Statement, result: Expression, alike: frozenset[str]) -> bool:
+    """Return whether a statement stores what two totals are together, neither of which is there before."""
+    if not isinstance(statement, Store):
+        return False
+    own = Load(statement.array, statement.subscripts)
+    return any(
+        a is not None and b is not None and a != b and own not in (a, b) and {a.array, b.array} <= alike
+        for a, b in _operands(statement.value, result)
+    )
+
+
+def _takes(statement: Statement, access: Access, result: Expression, alike: frozenset[str]) -> bool:
+    """Return whether a statement combines an element with the total that it stores, or with another one."""
     if not isinstance(statement, Store):
         return False
     own = Load(statement.array, statement.subscripts)
     other = Load(access.declared.array.name, tuple(s for s in access.subscripts if s is not None))
-    return any((own, other) in ((a, b), (b, a)) for a, b in _operands(statement.value, result))
+    pairs = [pair for pair in _operands(statement.value, result) if other in pair]
+    return any((own, other) in ((a, b), (b, a)) for a, b in pairs) or (
+        bool(pairs) and _is_together(statement, result, alike)
+    )
 
 
 def _operands(value: Compute, result: Expression) -> Iterable[tuple[Load | None, Load | None]]:
