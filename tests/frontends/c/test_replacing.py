@@ -47,6 +47,8 @@ def escaping(before: str, after: str) -> tuple[str, ...]:
         ("while (m--) { if (j == 5) g(i);", "if (j) continue; i = 0; }"),
         ("", "do { if (m) break; i = 0; } while (m); return i;"),
         ("int *p = &i;", "return *p;"),
+        ("", "m && (i = 0); return i;"),
+        ("again: ;", "if (m) { i = 0; goto out; } if (j) goto again; out: return i;"),
     ],
 )
 def test_an_iterator_that_is_read_afterwards(before: str, after: str) -> None:
@@ -67,6 +69,10 @@ def test_an_iterator_that_is_read_afterwards(before: str, after: str) -> None:
         ("", "switch (m) { case 0: i = 0; break; case 1: return j; }"),
         ("if (m < 0) goto out;", "i = 0; j = i; out: return 0;"),
         ("", "while (j++ < m) { if (g(j)) break; } i = 0; return i;"),
+        ("", "for (i = 0; i < m; i++) if (x[i]) goto out; out: return j;"),
+        ("while (m--) {", "for (i = m; i--;) { if (x[i]) goto next; j += i; } next: ; }"),
+        ("", "while (j++ < m) { if (g(j)) continue; if (m) break; i = 0; m = i; }"),
+        ("", "if (m) return 0; i = 0; return i;"),
     ],
 )
 def test_an_iterator_that_nobody_reads(before: str, after: str) -> None:
