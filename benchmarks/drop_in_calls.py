@@ -79,6 +79,52 @@ void work(int n, int m, int k, float *C, float *A, float *B)
   product(n, (number *)C, (number *)A, (number *)B);
 }
 """
+GRAY = """\
+typedef unsigned char byte;
+static void gray(int n, byte *restrict d, const byte *restrict s)
+{
+  for (int i = 0; i < n; i++)
+    d[i] = (77 * s[3 * i] + 150 * s[3 * i + 1] + 29 * s[3 * i + 2]) >> 8;
+}
+void work(int n, int m, int k, float *C, float *A, float *B)
+{
+  gray(n, (byte *)C, (byte *)A);
+}
+"""
+NORM = """\
+#include <math.h>
+void work(int n, int m, int k, float C[n][m], float A[n][m], float *B)
+{
+  for (int i = 0; i < n; i++) {
+    float mean = 0, far = 0;
+    for (int j = 0; j < m; j++)
+      mean += A[i][j];
+    mean /= m;
+    for (int j = 0; j < m; j++)
+      far += (A[i][j] - mean) * (A[i][j] - mean);
+    for (int j = 0; j < m; j++)
+      C[i][j] = (A[i][j] - mean) / sqrtf(far / m + 1e-5f);
+  }
+}
+"""
+DISTANCES = """\
+void work(int n, int m, int k, float C[n][m], float A[n][k], float B[m][k])
+{
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      C[i][j] = 0;
+      for (int l = 0; l < k; l++)
+        C[i][j] += (A[i][l] - B[j][l]) * (A[i][l] - B[j][l]);
+    }
+}
+"""
+SCALED = """\
+void work(int n, int m, int k, float *restrict C, float *restrict A, float *B)
+{
+  for (int i = 0; i < n; i++)
+    C[i] = 3 * A[i];
+}
+"""
 CASES = (
     ("gemm", GEMM, (10, 64, 500)),
     ("gemm", GEMM, (256, 256, 256)),
@@ -89,6 +135,10 @@ CASES = (
     ("largest", LARGEST, (100_000, 0, 0)),
     ("transpose", TRANSPOSE, (1000, 1000, 0)),
     ("complex products", COMPLEX, (20_000, 0, 0)),
+    ("gray pixels", GRAY, (100_000, 0, 0)),
+    ("layer norm", NORM, (60, 70, 0)),
+    ("distances", DISTANCES, (60, 70, 80)),
+    ("scaled", SCALED, (50, 0, 0)),
 )
 MAIN = """\
 #include <stdio.h>
@@ -121,7 +171,7 @@ int main(int count, char **words)
     times[runs++] = now() - start;
   } while (runs < 10000 && (now() < end || runs < 3));
   qsort(times, runs, sizeof *times, order);
-  printf("%.1f\\n", times[runs / 2] * 1e6);
+  printf("%.3f\\n", times[runs / 2] * 1e6);
   return 0;
 }
 """
@@ -169,7 +219,7 @@ def main() -> None:
     for name, text, sizes in (case for case in CASES if case[0].startswith(options.only)):
         with tempfile.TemporaryDirectory() as work:
             row = measured(text, sizes, seconds, Path(work))
-        print(f"{name + ' ' + ' x '.join(map(str, sizes)):36}", *(f"{time:30,.1f}" for time in row))
+        print(f"{name + ' ' + ' x '.join(map(str, sizes)):36}", *(f"{time:30,.2f}" for time in row))
 
 
 if __name__ == "__main__":
