@@ -44,7 +44,7 @@ def shared_loops(tiles: Tiles, code: Code) -> Code:
 def _is_point(tiles: Tiles, d: int) -> bool:
     """Whether a group has one point of a dimension, so that the loop over points is that over groups."""
     copied = any(caching.memory is Memory.LOCAL for caching in tiles.schedule.inputs)
-    alone = tiles.schedule.group[d] == tiles.facts.tile(d) == 1 and d in tiles.kept
+    alone = tiles.schedule.group[d] == tiles.facts.step(d) == 1 and d in tiles.kept
     return alone and not copied and not tiles.domain.is_bounded(d)
 
 
