@@ -1,7 +1,8 @@
 """How long PEs of a line wait for each other where filters and switches of routers bring each its own.
 
 A PE whose part of a stream comes late gives its results late. Where the PEs send in that order, the first
-ones have sent theirs when the last one has its own; else all of a line leaves behind each other.
+ones have sent theirs of the first round when the last one has its own; else all of a line leaves behind each
+other, as in all further rounds.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ def least_turns_cycles(machine: Machine, chain: Chain, roles: Sequence[RoleProgr
 
 def turning_ends(chain: Chain) -> isl.Set:
     """Return the PEs of a line that send first and last."""
-    far, near = _ends(chain)
-    return _point_set(far).union(_point_set(near))
+    far, near = ends_of_line(chain)
+    return point_set(far).union(point_set(near))
 
 
-def _ends(chain: Chain) -> tuple[_Point, _Point]:
+def ends_of_line(chain: Chain) -> tuple[_Point, _Point]:
     """Return the PEs of a line that send first and last: those that are farthest from each other."""
     axis, ahead = (0 if chain.side.step[0] else 1), sum(chain.side.step) > 0
     ends = [_point(chain.contributors.lexmin()), _point(chain.contributors.lexmax())]
@@ -57,25 +58,27 @@ def _ends(chain: Chain) -> tuple[_Point, _Point]:
 
 def _turns(machine: Machine, chain: Chain, roles: Sequence[RoleProgram], *, paired: bool) -> float:
     axis = 0 if chain.side.step[0] else 1
-    far, near = _ends(chain)
+    far, near = ends_of_line(chain)
     indices = ranges_of(on_pe(chain.positions(Part.OWN), near))
     rounds = math.prod(len(r) for r in indices[: chain.turns])
     own = math.prod(len(r) for r in indices) / (2 if paired else 1)
     before = abs(near[axis] - far[axis])
+    turns = before * (own / max(rounds, 1) + turn_cycles(machine))
     late = max(0.0, _late(machine, roles, near) - _late(machine, roles, far))
     out = before * machine.hop_latency + machine.ramp_latency
-    return max(0.0, before * (own + rounds * turn_cycles(machine)) - late) + out
+    return max(0.0, turns - late) + max(0, rounds - 1) * turns + out
 
 
 def _late(machine: Machine, roles: Sequence[RoleProgram], pe: _Point) -> float:
     """Return how long a PE waits for what filters keep from it."""
     for role in roles:
-        if isinstance(role.work, RoleActivities) and _point_set(pe).is_subset(role.role.pes):
+        if isinstance(role.work, RoleActivities) and point_set(pe).is_subset(role.role.pes):
             return max((_wait(machine, role, here, pe) for here in role.work.streams), default=0.0)
     return 0.0
 
 
-def _point_set(pe: _Point) -> isl.Set:
+def point_set(pe: _Point) -> isl.Set:
+    """Return ``{ PE[x, y] }`` with one PE."""
     return isl.Set(f"{{ PE[{pe[0]}, {pe[1]}] }}")
 
 

@@ -20,7 +20,7 @@ validated against the simulator by ``benchmarks/placement_model.py``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 
@@ -28,15 +28,19 @@ import islpy as isl
 
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.wafer.analysis import LayerAnalysis
-from polyloom.wafer.dataflow.reductions import Chain
+from polyloom.wafer.dataflow.reductions import Chain, Part
+from polyloom.wafer.dataflow.streams import Stream
 from polyloom.wafer.dataflow.transfers import Move
 from polyloom.wafer.machine.model import Machine
+from polyloom.wafer.mapping.grid import Side
 from polyloom.wafer.pe_program.tree import DataTask
 from polyloom.wafer.placement.cost.adapters import Arrival, adapter_cycles
 from polyloom.wafer.placement.cost.code import HALF_WAVELET, Pricer
 from polyloom.wafer.placement.cost.in_turn import (
+    ends_of_line,
     filtered,
     least_turns_cycles,
+    point_set,
     turning_ends,
     turns_cycles,
 )
@@ -57,18 +61,20 @@ _INDEX_SAMPLES = 5
 @dataclass(frozen=True)
 class Estimate:
     """``setup``, ``work``: of the role with the most; ``feed``: wavelets and way of the slowest stream;
-    ``waiting``: latency of chains and moves.
+    ``waiting``: latency of chains and moves; ``shared``: wavelets of the busiest link that a stream and
+    results go along, with the latency; 0 without one.
     """
 
     setup: float
     work: float
     feed: float
     waiting: float
+    shared: float = 0.0
 
     @property
     def cycles(self) -> float:
         """The estimate."""
-        return self.setup + max(self.work, self.feed) + self.waiting
+        return self.setup + max(max(self.work, self.feed) + self.waiting, self.shared)
 
 
 def estimated_cycles(program: WaferProgram) -> float:
@@ -83,7 +89,15 @@ def estimate(program: WaferProgram) -> Estimate:
     border = adapter_cycles(program)
     alone = max(p.until(border.arrivals) for p in priced)
     work = alone - setup + together + border.leaving
-    return Estimate(setup, work, _feed(program), sum(_waiting(program)))
+    latency = sum(_latencies(program))
+    shared = _shared(program)
+    return Estimate(
+        setup=setup,
+        work=work,
+        feed=_feed(program),
+        waiting=latency + sum(_turning(program)),
+        shared=shared and shared + latency,
+    )
 
 
 class TooSlow(Exception):  # never leaves the cost model's callers
@@ -245,16 +259,44 @@ def _data_task(here: StreamOnRole, pricer: Pricer, task: DataTask, pe: tuple[int
 
 def _feed(program: WaferProgram) -> float:
     """Return the wavelets that the busiest side's first port brings, and the way through the rectangle."""
-    by_side: dict[str, float] = {}
-    pairs = {group.tensor for group in program.inputs if group.block is not None}
-    for stream in program.analysis.graph.streams:
-        bounds = ranges_of(_first_port(stream.ports).range().unwrap().range())
-        count = math.prod(r[-1] - r[0] + 1 for r in bounds) if bounds else 0
-        count = -(-count // 2) if stream.tensor in pairs else count
-        by_side[stream.side.value] = by_side.get(stream.side.value, 0.0) + count
+    by_side = _wavelets_by_side(program, program.analysis.graph.streams)
     grid, machine = program.analysis.border.given.grid, program.machine
     way = max(grid.width, grid.height) * machine.hop_latency + machine.ramp_latency
     return max(by_side.values(), default=0.0) + (way if by_side else 0)
+
+
+def _wavelets_by_side(program: WaferProgram, streams: Iterable[Stream]) -> dict[Side, float]:
+    """Return the wavelets that the first ports of the sides bring of some streams together."""
+    by_side: dict[Side, float] = {}
+    pairs = {group.tensor for group in program.inputs if group.block is not None}
+    for stream in streams:
+        bounds = ranges_of(_first_port(stream.ports).range().unwrap().range())
+        count = math.prod(r[-1] - r[0] + 1 for r in bounds) if bounds else 0
+        count = -(-count // 2) if stream.tensor in pairs else count
+        by_side[stream.side] = by_side.get(stream.side, 0.0) + count
+    return by_side
+
+
+def _shared(program: WaferProgram) -> float:
+    """Return the wavelets of the busiest link that brings a PE streams and results.
+
+    Streams go on to the last PE of a line, past all before it that keep a part of them.
+    """
+    chains = (chain for result in program.analysis.graph.results for chain in result.chains)
+    return max((_along(program, chain) for chain in chains), default=0.0)
+
+
+def _along(program: WaferProgram, chain: Chain) -> float:
+    """Return the wavelets of a chain and of streams that come to its last PE; 0 where no stream does."""
+    _, near = ends_of_line(chain)
+    streams = [s for s in program.analysis.graph.streams if s.side is chain.side.opposite]
+    beside = _wavelets_by_side(program, [s for s in streams if point_set(near).is_subset(s.receivers)])
+    if not beside:
+        return 0.0
+    ranges = (ranges_of(on_pe(chain.positions(part), near)) for part in (Part.COMBINE, Part.FORWARD))
+    coming = sum(math.prod(map(len, each)) for each in ranges if each)
+    pairs = any(group.tensor == chain.tensor and group.block is not None for group in program.outputs)
+    return coming and coming / (2 if pairs else 1) + sum(beside.values())
 
 
 def _first_port(ports: isl.Map) -> isl.Map:
@@ -264,19 +306,25 @@ def _first_port(ports: isl.Map) -> isl.Map:
     return ports.intersect_range(pairs.intersect_domain(first).wrap())
 
 
-def _waiting(program: WaferProgram) -> Iterator[float]:
-    yield from _least_waiting(program.analysis, program.machine)
+def _turning(program: WaferProgram) -> Iterator[float]:
+    """Yield what PEs wait for that send in turn."""
     for result in program.analysis.graph.results:
         for chain in result.chains:
             if chain.turns is not None:
                 yield turns_cycles(program, chain)
+
+
+def _latencies(program: WaferProgram) -> Iterator[float]:
+    """Yield the latency of chains whose PEs do not send in turn, and of moves."""
+    yield from _least_waiting(program.analysis, program.machine)
+    for result in program.analysis.graph.results:
         for move in result.moves:
             passing = passing_cycles(program.machine, move, program.roles)
             yield _move_latency(program.analysis, program.machine, move, passing)
 
 
 def _least_waiting(analysis: LayerAnalysis, machine: Machine) -> Iterator[float]:
-    """Yield what of ``_waiting`` is known before there are programs of roles, but moves."""
+    """Yield what of ``_latencies`` is known before there are programs of roles, but moves."""
     staged = {(r.tensor, r.side): r for r in analysis.reductions if len(r.chosen.groups) > 1}
     for reduction in staged.values():
         yield _levels_latency(reduction.chosen.groups, machine)
