@@ -21,11 +21,7 @@ from enum import Enum
 
 import islpy as isl
 
-from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain, project_out_parameters
 from polyloom.polyhedra.bounds import (
-    elementwise_maximum,
-    elementwise_minimum,
-    extent_between,
     integer_bounds,
 )
 from polyloom.wafer.border.peeling import Border
@@ -229,10 +225,13 @@ def _distance(chain: Chain, contributors: isl.Set) -> isl.Map:
 
 
 def _elements(chain: Chain) -> int:
-    """Return how many elements a PE has at most, by the box around them."""
-    here = bind_domain(chain.own, PE_PARAMETERS)
-    extents = extent_between(elementwise_minimum(here), elementwise_maximum(here))
-    return math.prod(high for _, high in integer_bounds(project_out_parameters(extents, PE_PARAMETERS)))
+    """Return how many elements a PE has at most, by the box around them.
+
+    From the distances of two elements of one PE: isl may take many seconds, of which it counts few
+    operations, for the ends of the boxes as functions of the PEs.
+    """
+    apart = chain.own.reverse().apply_range(chain.own).deltas()
+    return math.prod(high + 1 for _, high in integer_bounds(apart))
 
 
 # Levels.
