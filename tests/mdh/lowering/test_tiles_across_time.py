@@ -20,6 +20,7 @@ from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostNode, HostProgram
 from polyloom.ir.integers import holds, integer
 from polyloom.ir.transform.specialise import specialise, specialise_nodes
+from polyloom.mdh.lowering.pieces.affine import affine_pieces
 from polyloom.mdh.lowering.time_tiles.choose import with_time_tiles
 from polyloom.mdh.lowering.time_tiles.sizes import Shape, TimeCost
 from polyloom.mdh.native import execution
@@ -141,6 +142,63 @@ def test_any_order_of_trapezoids_leaves_the_same(seed: int) -> None:
     flat = replace(tiled, body=tuple(in_any_order(tiled.body, rng)))
     for name, found in evaluate_host(flat, {}, given).items():
         np.testing.assert_array_equal(found, wanted[name])
+
+
+RING = """void stencil(int T, int n, int m, unsigned A[n], unsigned B[n]) {
+#pragma scop
+  for (int t = 0; t < T; t++) {
+    for (int i = 0; i < n; i++) B[i] = A[(i + n - 2) % n] + 3 * A[i] + 5 * A[(i + 1) % n];
+    for (int i = 0; i < n; i++) A[i] = 3 * B[i == 0 ? n - 1 : i - 1] + B[i] + 7 * B[i == n - 1 ? 0 : i + 1];
+  }
+#pragma endscop
+}
+"""
+TORUS = """void stencil(int T, int n, int m, unsigned A[n][m], unsigned B[n][m]) {
+#pragma scop
+  for (int t = 0; t < T; t++) {
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++)
+      B[i][j] = A[(i + 1) % n][j] + 3 * A[i][(j + m - 1) % m] + 5 * A[i == 0 ? n - 1 : i - 1][j] + B[i][j];
+    for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) A[i][j] = B[i][j];
+  }
+#pragma endscop
+}
+"""
+GHOSTS = """void stencil(int T, int n, int m, unsigned A[n][m], unsigned B[n][m]) {
+#pragma scop
+  for (int t = 0; t < T; t++) {
+    for (int j = 1; j < m - 1; j++) { A[0][j] = A[n - 2][j]; A[n - 1][j] = A[1][j]; }
+    for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++)
+      B[i][j] = A[i - 1][j] + 3 * A[i][j - 1] + 5 * A[i][j + 1] + 7 * A[i + 1][j];
+    for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++) A[i][j] = B[i][j];
+  }
+#pragma endscop
+}
+"""
+
+
+@pytest.mark.parametrize(("text", "n"), [(RING, 41), (RING, 40), (TORUS, 33), (GHOSTS, 34)])
+def test_trapezoids_of_rings_leave_the_same_in_any_order(text: str, n: int) -> None:
+    rng, sizes = Random(n), {"T": 7, "n": n, "m": 6}
+    program = made(text, sizes)
+    pieces = affine_pieces(program)
+    tiled = with_time_tiles(pieces, choose("native", threads=2), lambda cost: folded(rng, cost)).program
+    assert any(isinstance(node, Loop) and node.parallel for node in nodes_in(tiled.body))
+    given = arrays_of(text, sizes, n)
+    given = {b.name: given[b.name] for b in program.given}
+    wanted = evaluate_host(program, {}, given)
+    flat = replace(tiled, body=tuple(in_any_order(tiled.body, rng)))
+    for name, found in evaluate_host(flat, {}, given).items():
+        np.testing.assert_array_equal(found, wanted[name])
+
+
+def folded(rng: Random, cost: TimeCost) -> Shape | None:
+    """Return any shape along an axis that is folded."""
+    axes = set(cost.loop.folded) & set(cost.sides)
+    if not axes:
+        return None
+    width = rng.randint(8, 14)
+    most = min(cost.highest(axis, width) for axis in axes)
+    return Shape(dict.fromkeys(axes, width), rng.randint(2, most), 0.0) if most > 1 else None
 
 
 def test_a_choice_that_does_not_fit_is_refused() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from polyloom.ir.host import HostNode, HostProgram
 from polyloom.mdh.device.devices import DeviceModel
-from polyloom.mdh.lowering.time_tiles.choose import tiles_of
+from polyloom.mdh.lowering.time_tiles.choose import tiles_of, time_loops
 from polyloom.mdh.lowering.time_tiles.sizes import LARGEST_SHARE, Shape, TimeCost
-from polyloom.mdh.lowering.time_tiles.sweeps import TimeLoop, time_loop
+from polyloom.mdh.lowering.time_tiles.sweeps import TimeLoop
 from polyloom.mdh.lowering.time_tiles.tiled import TilesOf
 from polyloom.polyhedra.loops.tree import Branch, Loop
 
@@ -30,17 +30,28 @@ def _outermost(node: HostNode) -> list[Loop[HostNode]]:
 
 
 def _what(loop: Loop[HostNode], program: HostProgram, device: DeviceModel) -> str:
-    steps = time_loop(loop)
-    if steps is None:
+    forms = list(time_loops(loop))
+    if not forms:
         return "not in tiles across time, for its steps are more than md_homs of sizes that stay the same"
+    found = [(steps, *_asked(steps, program, device)) for steps in forms]
+    for steps, of, _ in found:
+        if of is not None:
+            return _tiles(of) + (", which are two rows of a ring each" if steps.folded else "")
+    steps, _, asked = found[-1]
+    return f"not in tiles across time, for {_why_not(asked, steps)}"
+
+
+def _asked(
+    steps: TimeLoop, program: HostProgram, device: DeviceModel
+) -> tuple[TilesOf | None, list[TimeCost]]:
+    """Return the tiles of a loop, and what was asked for their cost."""
     asked: list[TimeCost] = []
 
     def best(cost: TimeCost) -> Shape | None:
         asked.append(cost)
         return cost.best()
 
-    of = tiles_of(steps, program, device, best)
-    return _tiles(of) if of is not None else f"not in tiles across time, for {_why_not(asked, steps)}"
+    return tiles_of(steps, program, device, best), asked
 
 
 def _why_not(asked: list[TimeCost], steps: TimeLoop) -> str:

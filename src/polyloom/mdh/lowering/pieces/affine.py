@@ -3,8 +3,9 @@
     B[i] = A[(i + 1) % n]  for i in 0 .. n - 1   ->   B[i] = A[i + 1]  for i in 0 .. n - 2;   B[n - 1] = A[0]
 
 An affine subscript is a load of whole vectors; others are loads element by element, and a remainder for each.
-Pieces are cut along one dimension after another, so that there are two more for each: the ends of an outer
-dimension are not cut along inner ones, and keep what is not affine there.
+Pieces are cut along one dimension after another. The ends are cut until all of them is affine, so that loops
+over time may have tiles, where not too many pieces come of it: nine of a plane whose points need the next
+ones on each side. Where there would be more, the ends stay as they are: 27 of three dimensions.
 
 Sizes are numbers here; where they are left open, programs stay as they are.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from math import prod
 
 from polyloom.ir.expressions import Expression, Iterator, walk
 from polyloom.ir.host import HostLeaf, HostNode, HostProgram, Index, MdHom, View
@@ -21,6 +23,9 @@ from polyloom.mdh.lowering.pieces.lines import Line, lines_of
 from polyloom.mdh.lowering.sweeps.members import Member
 from polyloom.mdh.schedule.addresses import kept_dimensions, known
 from polyloom.polyhedra.loops.tree import Number, with_leaves
+
+MOST_PIECES = 16
+"""Of an md_hom: where all is affine in more of them only, the middle alone is cut out. Each is compiled."""
 
 LEAST_SHARE = 0.5
 """Of the points along a dimension that lie between the ends: with fewer it is not cut."""
@@ -35,7 +40,11 @@ def affine_pieces(program: HostProgram) -> HostProgram:
 def _pieces(node: HostLeaf) -> tuple[HostNode, ...]:
     if not isinstance(node, MdHom) or not _can_be_cut(node):
         return (node,)
-    return tuple(_cut(_plainer(node), kept_dimensions(node)))
+    plain, along = _plainer(node), kept_dimensions(node)
+    if all(_middle(plain, d) is None for d in along):
+        return (plain,)
+    count = prod(max(1, len(_starts(plain, d)) - 1) for d in along)
+    return tuple(_whole(plain, along) if count <= MOST_PIECES else _middle_cut_out(plain, along))
 
 
 def _can_be_cut(node: MdHom) -> bool:
@@ -44,19 +53,27 @@ def _can_be_cut(node: MdHom) -> bool:
     return computed and stores_affine
 
 
-def _cut(node: MdHom, dimensions: tuple[int, ...]) -> list[MdHom]:
-    """Return a node in pieces along dimensions; each element is stored by one of them, as the node does."""
+def _whole(node: MdHom, dimensions: tuple[int, ...]) -> list[MdHom]:
+    """Return a node in pieces that are affine along dimensions; each element is stored by one of them."""
+    if not dimensions:
+        return [node]
+    d, *others = dimensions
+    parts = [part for s, t in pairwise(_starts(node, d)) if (part := _part(node, d, s, t)) is not None]
+    return [piece for part in parts or [node] for piece in _whole(part, tuple(others))]
+
+
+def _middle_cut_out(node: MdHom, dimensions: tuple[int, ...]) -> list[MdHom]:
+    """Return a node in its middle, which is affine, and its ends; each element is stored by one of them."""
     if not dimensions:
         return [node]
     d, *others = dimensions
     middle = _middle(node, d)
     if middle is None:
-        return _cut(node, tuple(others))
+        return _middle_cut_out(node, tuple(others))
     start, end = middle
-    ends = [_part(node, d, 0, start), _part(node, d, end, known(node.extents[d]) or 0)]
-    inner = _part(node, d, start, end)
-    assert inner is not None
-    return [*_cut(inner, tuple(others)), *(piece for piece in ends if piece is not None)]
+    places = (start, end), (0, start), (end, known(node.extents[d]) or 0)
+    inner, *ends = [part for s, t in places if (part := _part(node, d, s, t)) is not None]
+    return [*_middle_cut_out(inner, tuple(others)), *ends]
 
 
 def _part(node: MdHom, d: int, start: int, end: int) -> MdHom | None:
@@ -66,15 +83,22 @@ def _part(node: MdHom, d: int, start: int, end: int) -> MdHom | None:
     return _plainer(Member(node=node, dimension=d).strip(Number(start), end - start))
 
 
-def _middle(node: MdHom, d: int) -> tuple[int, int] | None:
-    """Return where most points of a dimension are in which all its subscripts are affine; None: no cut."""
+def _starts(node: MdHom, d: int) -> list[int]:
+    """Return where all subscripts of a dimension alone go on as other lines, and its end; none: no lines."""
     extent = known(node.extents[d])
     found = [lines for view in node.inputs for index in view.indices if (lines := _lines(node, index, d))]
     if extent is None or not found:
+        return []
+    return sorted({line.start for lines in found for line in lines} | {extent})
+
+
+def _middle(node: MdHom, d: int) -> tuple[int, int] | None:
+    """Return where most points of a dimension are in which all its subscripts are affine; None: no cut."""
+    starts = _starts(node, d)
+    if len(starts) < 3:
         return None
-    starts = sorted({line.start for lines in found for line in lines} | {extent})
     start, end = max(pairwise(starts), key=lambda ends: ends[1] - ends[0])
-    return (start, end) if LEAST_SHARE * extent <= end - start < extent else None
+    return (start, end) if LEAST_SHARE * starts[-1] <= end - start else None
 
 
 def _lines(node: MdHom, index: Index | Expression, d: int) -> list[Line] | None:

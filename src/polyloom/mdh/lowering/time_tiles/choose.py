@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -10,6 +10,7 @@ from polyloom.ir.host import HostNode, HostProgram, MdHom, Nest
 from polyloom.ir.transform.narrow_integers import narrow_md_hom
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.program_tree import names_of
+from polyloom.mdh.lowering.time_tiles.rings import folded_rings
 from polyloom.mdh.lowering.time_tiles.sizes import Shape, TimeCost
 from polyloom.mdh.lowering.time_tiles.sweeps import TimeLoop, time_loop
 from polyloom.mdh.lowering.time_tiles.tiled import Taken, TilesOf, tiled_loop
@@ -99,8 +100,8 @@ class _Maker:
     def node(self, node: HostNode) -> HostNode:
         match node:
             case Loop(body=body):
-                loop = time_loop(node)
-                of = None if loop is None else tiles_of(loop, self.program, self.device, self.best)
+                tiles = (tiles_of(each, self.program, self.device, self.best) for each in time_loops(node))
+                of = next((each for each in tiles if each is not None), None)
                 if of is None:
                     return replace(node, body=tuple(map(self.node, body)))
                 found = tiled_loop(of, self.taken)
@@ -111,6 +112,16 @@ class _Maker:
                 return Branch(condition, *sides)
             case _:
                 return node
+
+
+def time_loops(loop: Loop[HostNode]) -> Iterator[TimeLoop]:
+    """Yield the ways in which the rows of a loop may be counted: as they are, then with rings folded."""
+    found = time_loop(loop)
+    if found is not None:
+        yield found
+        folded = folded_rings(found)
+        if folded is not None:
+            yield folded
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,10 @@ class TimeCost:
         even = [ceil(rows / (self.threads * k)) for k in (1, 2, 4)]
         return [w for w in dict.fromkeys((*WIDTHS, *even)) if least <= w <= max(least, rows // self.threads)]
 
+    def _rows_of(self, axis: int) -> int:
+        """Return how many rows of the arrays a row along an axis is."""
+        return 2 if axis in self.loop.folded else 1
+
     def _is_innermost(self, axis: int) -> bool:
         return self.loop.from_end[axis] == 0
 
@@ -215,7 +219,9 @@ class TimeCost:
         count, phases = self.loop.steps.count, 2 ** len(pairs)
         blocks = ceil(count / height)
         tiles = prod(ceil(self.spans[axis][1] / width) for axis, width in pairs)
-        held = self._footprint([(self.loop.from_end[axis], width) for axis, width in pairs])
+        held = self._footprint(
+            [(self.loop.from_end[axis], self._rows_of(axis) * width) for axis, width in pairs]
+        )
         per_step = 0.0
         for hom in self.loop.homs:
             parts = CYCLES_OF_PART * tiles * phases + self._row_cycles(pairs) * self._rows(hom, pairs)

@@ -13,13 +13,14 @@ from polyloom.polyhedra.time_tiles import Steps, Sweep, Touch
 
 @dataclass(frozen=True)
 class Row:
-    """In which row along an axis a point of an md_hom is: ``iterator[dimension] + constant``.
+    """In which row along an axis a point of an md_hom is: ``step * iterator[dimension] + constant``.
 
-    ``dimension``: None where all points are in one row.
+    ``dimension``: None where all points are in one row. ``step``: 1, or -1 where rows go backwards.
     """
 
     dimension: int | None
     constant: int
+    step: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,7 @@ class TimeLoop:
     """A host loop over ``homs``; ``axes``: for each, the row of each md_hom's points.
 
     ``from_end``: which axis of the arrays that are stored each of them is, counted from the last one, 0.
+    ``folded``: those, by number, of which a row is two rows of the arrays (``rings``).
     """
 
     loop: Loop[HostNode]
@@ -34,6 +36,7 @@ class TimeLoop:
     homs: tuple[MdHom, ...]
     axes: tuple[tuple[Row, ...], ...]
     from_end: tuple[int, ...]
+    folded: frozenset[int] = frozenset()
 
     def span(self, axis: int) -> tuple[int, int]:
         """Return the first row along an axis, and how many there are from it to the last."""
@@ -45,6 +48,8 @@ class TimeLoop:
 def _ends(hom: MdHom, row: Row) -> tuple[int, int]:
     extent = Number(1) if row.dimension is None else hom.extents[row.dimension]
     assert isinstance(extent, Number)
+    if row.step < 0:
+        return row.constant - extent.value + 1, row.constant + 1
     return row.constant, row.constant + extent.value
 
 
@@ -62,9 +67,13 @@ def time_loop(loop: Loop[HostNode]) -> TimeLoop | None:
     if not moving:
         return None
     chosen = tuple(axes[k] for k in moving)
-    sweeps = tuple(_sweep(hom, [along[p] for along in chosen]) for p, hom in enumerate(homs))
-    steps = Steps(time=loop.iterator, first=bounds[0], count=bounds[1], sweeps=sweeps)
+    steps = Steps(time=loop.iterator, first=bounds[0], count=bounds[1], sweeps=sweeps_of(homs, chosen))
     return TimeLoop(loop=loop, steps=steps, homs=homs, axes=chosen, from_end=tuple(known[k] for k in moving))
+
+
+def sweeps_of(homs: Sequence[MdHom], axes: Sequence[Sequence[Row]]) -> tuple[Sweep, ...]:
+    """Return what the points of md_homs touch, and in which rows along axes they are."""
+    return tuple(_sweep(hom, [along[p] for along in axes]) for p, hom in enumerate(homs))
 
 
 def _bounds(loop: Loop[HostNode]) -> tuple[int, int] | None:
@@ -141,4 +150,4 @@ def _value(hom: MdHom, index: Index) -> IntExpression:
 def _place(hom: MdHom, row: Row) -> IntExpression:
     if row.dimension is None:
         return Number(row.constant)
-    return sum_of([(1, Name(hom.iterators[row.dimension])), (1, Number(row.constant))])
+    return sum_of([(row.step, Name(hom.iterators[row.dimension])), (1, Number(row.constant))])

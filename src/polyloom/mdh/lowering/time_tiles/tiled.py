@@ -149,9 +149,17 @@ def _between(node: HostNode, row: Row, first: Terms, behind: Terms) -> HostNode:
         inside = Operation("<=", (sum_of(first), here)), Operation("<", (here, sum_of(behind)))
         return Branch(Operation("and", inside), (node,))
     whole = node.extents[row.dimension]
-    start = Operation("max", (Number(0), sum_of([*first, (-1, Number(row.constant))])))
-    end = Operation("min", (whole, sum_of([*behind, (-1, Number(row.constant))])))
+    low, high = _points(row, first), _points(row, behind)
+    if row.step < 0:
+        low, high = [*high, (1, Number(1))], [*low, (1, Number(1))]
+    start = Operation("max", (Number(0), sum_of(low)))
+    end = Operation("min", (whole, sum_of(high)))
     return _part(node, row.dimension, start, sum_of([(1, end), (-1, start)]))
+
+
+def _points(row: Row, place: Terms) -> Terms:
+    """Return the point along the dimension of a row that is at a place along the axis."""
+    return [*((row.step * c, term) for c, term in place), (-row.step, Number(row.constant))]
 
 
 def _part(hom: MdHom, dimension: int, start: IntExpression, extent: IntExpression) -> MdHom:
