@@ -28,6 +28,7 @@ from polyloom.frontends.c.integers.invariant_products import bound_loops
 from polyloom.frontends.c.integers.linearised import delinearise
 from polyloom.frontends.c.integers.sizes import size_of
 from polyloom.frontends.c.parameters import context_of, equality, is_seen, parameters_of, products_of, reached
+from polyloom.frontends.c.row_pointers import with_row_pointers
 from polyloom.frontends.c.scope.drafts import FoundArray
 from polyloom.frontends.c.scope.initial_values import initial
 from polyloom.frontends.c.scope.layout import structure_member
@@ -35,6 +36,7 @@ from polyloom.frontends.c.scope.state import ConstantElements, Hooks, Mode, Stat
 from polyloom.frontends.c.scope.types import Scalar
 from polyloom.frontends.c.scope.writes import addressed
 from polyloom.frontends.c.syntax.faults import fail, worst
+from polyloom.frontends.c.syntax.nodes import nodes_in
 from polyloom.frontends.c.syntax.parse import parse, parsed
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.preprocess import own_texts, preprocess, preprocess_with_system
@@ -219,14 +221,30 @@ def _loops_of(
 
 
 def _computed(region: Region, *, tree: c_ast.FileAST, places: Places, mode: Mode) -> Part | None:
-    """Return a part that can be computed and replaced; None for what is none, or is over at once."""
+    """Return a part that can be computed and replaced; None for what is none, or is over at once.
+
+    Where nothing says how long an array of several loops is, those that do not need it may be parts.
+    """
     try:
         part = _part(region, tree, places, mode, asked=True)
         scop = scop_of(part)
     except PolyloomError:
         return None
+    if _has_several_loops(region) and _has_open_array(part.state):
+        return None
     points = (prod(width(s.domain, k) for k in range(s.domain.dim(_DIM.set))) for s in scop.statements)
     return part if sum(points) >= WORTH_POINTS and not scop.escaping else None
+
+
+def _has_several_loops(region: Region) -> bool:
+    return sum(isinstance(inside, c_ast.For) for node in region.body for inside in nodes_in(node)) > 1
+
+
+def _has_open_array(state: State) -> bool:
+    """Whether any element may be meant of an array of which nothing says how many it has."""
+    open_ones = {name for name, array in state.arrays.items() if array.extents[:1] == (None,)}
+    indices = (index for access in state.pool if access.array in open_ones for index in access.indices[:1])
+    return any(index.affine is None for index in indices)
 
 
 def _taken_apart(region: Region, found: Sequence[Part], fault: PolyloomError) -> Diagnostic:
@@ -268,7 +286,8 @@ def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, *, as
     Loops up to a product beside an array whose dimensions were not found are no part then: alone they may be.
     """
     if mode is Mode.COMPUTE:
-        region = with_offsets(region, unread=lambda name: not is_read_after(region, name), added=asked)
+        unread = partial(_is_unread, region)
+        region = with_offsets(with_row_pointers(region, unread=unread), unread=unread, added=asked)
     state, elements = _walked(region, tree, places, mode, ConstantElements()), None
     while (elements := next_walk(state)) is not None:
         state = _walked(region, tree, places, mode, elements)
@@ -283,6 +302,10 @@ def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, *, as
     statements = statements_of(state)
     extent = extent_in(region, places)
     return Part(region, state, statements, schedule_of(statements), extent, tree, remarks)
+
+
+def _is_unread(region: Region, name: str) -> bool:
+    return not is_read_after(region, name)
 
 
 def _walked(

@@ -32,12 +32,12 @@ def with_offsets(region: Region, *, unread: Callable[[str], bool], added: bool) 
     """
     moved = frozenset(_moved(region.body))
     outer = _declared(_arguments(region), region.before)
-    inner = {d.name: d for node in region.body for d in nodes_in(node) if _is_pointer(d)}
+    inner = {d.name: d for node in region.body for d in nodes_in(node) if is_pointer(d)}
     found = moved & (inner.keys() | outer)
     if not found:
         return region
     counts = Counter(d.name for d in nodes_in(region.function) if isinstance(d, c_ast.Decl))
-    names = [n for n in sorted(found) if counts[n] == 1]
+    names = [n for n in sorted(found) if counts[n] <= 1]  # none: it is a name that the text does not have
     names = [n for n in names if not any(_is_changed_otherwise(node, n) for node in region.body)]
     pointers = frozenset(names)
     names = [n for n in names if not any(_stays_in_head(node, n, pointers) for node in region.body)]
@@ -77,10 +77,11 @@ def _declared(*groups: Sequence[c_ast.Node]) -> frozenset[str]:
     """Return the pointers that nodes of blocks and of lists of arguments declare."""
     nodes = [node for group in groups for node in group]
     each = (d for node in nodes for d in (node.decls if isinstance(node, c_ast.DeclList) else [node]))
-    return frozenset(d.name for d in each if _is_pointer(d) or _is_array_argument(d, groups[0]))
+    return frozenset(d.name for d in each if is_pointer(d) or _is_array_argument(d, groups[0]))
 
 
-def _is_pointer(node: c_ast.Node) -> bool:
+def is_pointer(node: c_ast.Node) -> bool:
+    """Whether a node declares a pointer that is a variable of its own."""
     return (
         isinstance(node, c_ast.Decl)
         and isinstance(node.type, c_ast.PtrDecl)
