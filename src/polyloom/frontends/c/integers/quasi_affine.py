@@ -48,9 +48,12 @@ class QuasiAffine:
     parts: dict[str, Part] = field(default_factory=dict)
 
     def polynomial(self, part: Expression, here: isl.Set) -> Polynomial | None:
-        """Return a part as a polynomial of a name, or of more where it is a sum ``here``; None for others."""
+        """Return a part as a polynomial of a name, or of more where it is a sum ``here``; None for others.
+
+        Where nothing is ``here``, nothing is known of it.
+        """
         function = _value(part, here)
-        if function is None:
+        if function is None or here.is_empty():
             return None
         simple = function.gist(here).coalesce()
         plain = plain_polynomial(simple, self.iterators)
