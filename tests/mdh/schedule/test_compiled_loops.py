@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from homs import buffers_of, hom_of
+from homs import buffers_of, hom_of, matmul
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
 from polyloom.ir.transform.joining.maps import joined_maps
 from polyloom.mdh.device.devices import DeviceModel, choose_device
+from polyloom.mdh.lowering.iterator_names import distinct_iterators
+from polyloom.mdh.lowering.program_tree import program_tree
+from polyloom.mdh.lowering.tiles.pipeline import scheduled
 from polyloom.mdh.native.device import choose
 from polyloom.mdh.native.execution import tree_of
 from polyloom.mdh.schedule.choice import default_schedule
+from polyloom.mdh.schedule.schedules import plain_schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.mdh.tree.nodes import For, Kind
 from polyloom.mdh.tree.rewrite import walk
@@ -88,3 +94,14 @@ def test_threads_share_the_loop_itself() -> None:
     found = host_program(next(iter(read_c(Source("f.c", text))))).program
     tree = tree_of(found, TunedEmitter().schedule, choose("native", threads=2))
     assert [s.kind for s in walk(tree.body) if isinstance(s, For)] == [Kind.GROUP, Kind.SEQUENTIAL]
+
+
+def test_work_items_have_the_loop_over_their_groups() -> None:
+    """Launches know it by its name."""
+    program = matmul(1, 64, 8)
+    several = replace(plain_schedule(3, 2), group=(1, 32, 0), items=(1, 32, 1))
+    found = program_tree(
+        program, lambda hom: scheduled(distinct_iterators(hom, program.by_name), program.by_name, several)
+    )
+    groups = [s.iterator for s in walk(found.body) if isinstance(s, For) and s.kind is Kind.GROUP]
+    assert groups == ["i_group", "j_group"]

@@ -42,10 +42,15 @@ def shared_loops(tiles: Tiles, code: Code) -> Code:
 
 
 def _is_point(tiles: Tiles, d: int) -> bool:
-    """Whether a group has one point of a dimension, so that the loop over points is that over groups."""
-    copied = any(caching.memory is Memory.LOCAL for caching in tiles.schedule.inputs)
-    alone = tiles.schedule.group[d] == tiles.facts.step(d) == 1 and d in tiles.kept
-    return alone and not copied and not tiles.domain.is_bounded(d)
+    """Whether a group has one point of a dimension, so that the loop over points is that over groups.
+
+    Of schedules of points one by one alone: in others more than the loop itself is told by the group's name.
+    """
+    schedule = tiles.schedule
+    copied = any(caching.memory is Memory.LOCAL for caching in schedule.inputs)
+    alone = prod((*schedule.private, *schedule.items, schedule.width)) == 1 and not any(schedule.local)
+    is_plain = alone and not copied and not tiles.parts
+    return is_plain and schedule.group[d] == 1 and d in tiles.kept and not tiles.domain.is_bounded(d)
 
 
 def _cut(tiles: Tiles, d: int, points: Band) -> tuple[For, For]:
