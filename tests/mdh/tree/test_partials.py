@@ -66,6 +66,15 @@ def test_right_ones_are_proved(name: str) -> None:
     assert verify(tree(name), asked(SPLIT[name][0])) == Verdict((), ())
 
 
+def test_names_of_what_all_points_have_do_not_part_others_from_their_stores() -> None:
+    """Where a row has begun all rows have: that is no different from row to row, the totals are."""
+    program = row_maximum(5, 6, ElementType.FLOAT32, None)
+    buffers = program.by_name
+    rows = replace(plain_schedule(2, 1), private=(2, 1), vector=1, width=4)
+    found = program_tree(program, lambda hom: scheduled(distinct_iterators(hom, buffers), buffers, rows))
+    assert not verify(found, asked(program)).wrong
+
+
 def takes(statement: Statement, arrays: set[str]) -> bool:
     """Whether a partial result is combined into something else."""
     found = {a.array for a in loads_of(statement)} & arrays

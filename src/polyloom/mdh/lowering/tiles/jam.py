@@ -113,7 +113,7 @@ class Jam:
         found: list[Statement] = []
         run: list[Statement] = []
         for statement in self._expanded(code, varying, point.end):
-            if isinstance(statement, Array):
+            if isinstance(statement, Array) or self._is_named_before(statement, varying):
                 found.append(statement)
             elif self._goes_along(statement, varying):
                 run.append(statement)
@@ -128,6 +128,11 @@ class Jam:
             return []
         body = tuple(run) if self.there is None else (If(self.there, tuple(run)),)
         return list(body) if point.end == ONE else [replace(point, body=body)]
+
+    def _is_named_before(self, statement: Statement, varying: Collection[str]) -> bool:
+        """Whether a statement names a value that all points have, in front of what they do in a row."""
+        is_name = isinstance(statement, Let | LetInteger)
+        return is_name and not _depends(statement, self.at, varying)
 
     def _goes_along(self, statement: Statement, varying: Collection[str]) -> bool:
         """Whether a statement is carried out for each point as it is, whatever is inside it."""
