@@ -117,7 +117,7 @@ def _in_hardware(
     bits are others than clang's, which knows those of integers by no name. ``given``: the arguments where
     there are others; ``before``: lines before the instruction.
     """
-    head = f"static inline {kind} {name}({given or f'{kind} a, {kind} b'})\n{{\n"
+    head = f"{kind.dialect.function_head} {kind} {name}({given or f'{kind} a, {kind} b'})\n{{\n"
     if not has:
         return f"{head}    return {plain};\n}}\n"
     return (
