@@ -249,7 +249,13 @@ def test_elements_in_front_of_a_pointer_are_asked_for() -> None:
 
 
 OPENMP_THREADS = """\
-    take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
+    {
+        take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
+        if (omp_get_thread_num() == 0) {
+            shared.threads = omp_get_num_threads();
+            shared.done = omp_get_wtime();
+        }
+    }
 """
 NO_CLOCK = "static double omp_get_wtime(void) { return 0; }"
 POSIX_THREADS = """\
