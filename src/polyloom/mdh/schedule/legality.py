@@ -151,7 +151,7 @@ def _order(facts: TileFacts) -> Iterator[str]:
 
 
 def _copies(facts: TileFacts, buffers: Buffers) -> Iterator[str]:
-    follow, copied = facts.schedule.follow, any(c.memory is Memory.LOCAL for c in facts.schedule.inputs)
+    follow, copied = facts.schedule.follow, facts.schedule.has_copies
     if facts.schedule.streaming and (copied or facts.total_items > 1):
         yield "results that bypass the caches: of one work-item without copies only"
     if follow is not None and not 0 <= follow < len(facts.hom.inputs):

@@ -15,7 +15,7 @@ from math import ceil, prod
 from polyloom.ir.integers import fold
 from polyloom.ir.transform.specialise import specialise_md_hom
 from polyloom.mdh.schedule.cost.loop_sizes import likely
-from polyloom.mdh.schedule.schedules import Memory, Schedule
+from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.polyhedra.loops.tree import Number, names_in
 
@@ -42,7 +42,7 @@ def fit_for_large_sizes(space: ScheduleSpace, schedule: Schedule) -> Schedule:
 
 def _has_tiles(schedule: Schedule) -> bool:
     """Whether loops have tiles in caches, or copies: these are made for their order."""
-    return any(schedule.local) or any(caching.memory is Memory.LOCAL for caching in schedule.inputs)
+    return any(schedule.local) or schedule.has_copies
 
 
 def _at_large_sizes(space: ScheduleSpace) -> ScheduleSpace | None:

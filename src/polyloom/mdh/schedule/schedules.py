@@ -15,6 +15,7 @@ import json
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import cached_property
+from math import prod
 from typing import Any
 
 Sizes = tuple[int, ...]
@@ -102,6 +103,17 @@ class Schedule:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was worked out of it: the hash is another one in another process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether elements of an input are read from a copy in local memory."""
+        return any(caching.memory is Memory.LOCAL for caching in self.inputs)
+
+    @property
+    def goes_by_points(self) -> bool:
+        """Whether points are done one by one, without tiles, vectors and copies; groups may share them."""
+        single = self.vector is None and prod((*self.private, *self.items)) == 1
+        return single and not any(self.local) and not self.has_copies
 
     def text(self) -> str:
         """Return canonical JSON: equal schedules have equal texts."""

@@ -478,8 +478,7 @@ class _Draft:
         """Let results bypass the caches: only where they are large."""
         size = prod(self.space.extent(d) for d in self.kept) * 4
         large = bool(self.space.device.caches) and size > max(self.space.device.caches) // 2
-        copied = any(caching.memory is Memory.LOCAL for caching in schedule.inputs)
-        usable = large and not copied and not self.space.on_gpu
+        usable = large and not schedule.has_copies and not self.space.on_gpu
         return replace(schedule, streaming=usable and self.rng.random() < 0.5)
 
     def with_stages(self, schedule: Schedule) -> Schedule:

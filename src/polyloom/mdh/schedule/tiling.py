@@ -10,7 +10,7 @@ from typing import Any
 from polyloom.ir.host import Combiner, Index, MdHom, Order
 from polyloom.ir.inequalities import conjuncts
 from polyloom.mdh.schedule.addresses import inner_reads, kept_dimensions, known, reduced_dimensions
-from polyloom.mdh.schedule.schedules import Memory, Schedule
+from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.tree.matrix.steps import LANES
 from polyloom.mdh.tree.ranges import bound_of
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
@@ -182,8 +182,8 @@ class TileFacts:
     @property
     def staged(self) -> bool:
         """Whether copies change from cache tile to cache tile, and are loaded one tile ahead."""
-        copies = any(c.memory is Memory.LOCAL for c in self.schedule.inputs)
-        return self.schedule.stages > 1 and copies and self.total_items > 1 and bool(self.tiled_order)
+        copies = self.schedule.stages > 1 and self.schedule.has_copies
+        return copies and self.total_items > 1 and bool(self.tiled_order)
 
     @property
     def waits(self) -> bool:

@@ -11,7 +11,7 @@ from polyloom.ir.inequalities import conjuncts
 from polyloom.ir.integers import TRUE
 from polyloom.ir.naming import Names
 from polyloom.mdh.schedule.addresses import Buffers
-from polyloom.mdh.schedule.schedules import Memory, Schedule
+from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.tiling import TileFacts
 from polyloom.mdh.tree.ranges import bound_of, not_negative
 from polyloom.polyhedra.loops.tree import IntExpression, Name, names_in, sum_of
@@ -92,8 +92,8 @@ class Tiles:
 
         They do where they combine what they reduced, and where copies change while totals stay.
         """
-        copies = any(c.memory is Memory.LOCAL for c in self.schedule.inputs)
-        return bool(self.items) and (bool(self.shared) or (self.facts.persistent and copies))
+        changing = self.facts.persistent and self.schedule.has_copies
+        return bool(self.items) and (bool(self.shared) or changing)
 
     @cached_property
     def register_tiled(self) -> tuple[int, ...]:

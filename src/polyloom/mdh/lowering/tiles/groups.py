@@ -15,7 +15,6 @@ from polyloom.ir.host import MdHom
 from polyloom.mdh.lowering.tiles.context import Tiles
 from polyloom.mdh.lowering.tiles.strips import Band, band_of, nested, with_strips
 from polyloom.mdh.schedule.addresses import known
-from polyloom.mdh.schedule.schedules import Memory
 from polyloom.mdh.tree.nodes import Code, For, Kind, Statement
 from polyloom.mdh.tree.rewrite import rewritten
 
@@ -46,11 +45,8 @@ def _is_point(tiles: Tiles, d: int) -> bool:
 
     Of schedules of points one by one alone: in others more than the loop itself is told by the group's name.
     """
-    schedule = tiles.schedule
-    copied = any(caching.memory is Memory.LOCAL for caching in schedule.inputs)
-    alone = prod((*schedule.private, *schedule.items, schedule.width)) == 1 and not any(schedule.local)
-    is_plain = alone and not copied and not tiles.parts
-    return is_plain and schedule.group[d] == 1 and d in tiles.kept and not tiles.domain.is_bounded(d)
+    alone = tiles.schedule.goes_by_points and tiles.schedule.group[d] == 1
+    return alone and d in tiles.kept and not tiles.parts and not tiles.domain.is_bounded(d)
 
 
 def _cut(tiles: Tiles, d: int, points: Band) -> tuple[For, For]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import ceil, prod
+from math import ceil
 
 from polyloom.ir.expressions import (
     Binary,
@@ -28,7 +28,7 @@ from polyloom.mdh.device.costs import NEAR, CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, Reads, likely
 from polyloom.mdh.schedule.legality import WIDTHS
-from polyloom.mdh.schedule.schedules import Memory, Schedule
+from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.tiling import TileFacts, parts_vectors
 from polyloom.polyhedra.loops.tree import Number
 
@@ -67,7 +67,7 @@ def compiled_vectors(facts: TileFacts, reads: Reads, device: DeviceModel) -> Sch
     costs = device.costs.kernels
     if not isinstance(costs, CpuCosts) or not costs.compiles_loops or not are_open(facts.hom):
         return None
-    if facts.combiner is not None or not facts.kept or not _is_plain(facts.schedule):
+    if facts.combiner is not None or not facts.kept or not facts.schedule.goes_by_points:
         return None
     d = facts.schedule.private_order[-1]
     if parts_vectors(facts, d) or not _are_near(d, reads) or not _have_instructions(facts.hom):
@@ -84,13 +84,6 @@ def _in_vectors(facts: TileFacts, d: int, reads: Reads, device: DeviceModel) -> 
     pairs = zip(facts.schedule.group, shared, strict=True)
     group = tuple(part if size == 1 else size for size, part in pairs)
     return replace(facts.schedule, vector=d, width=width, group=group) if width > 1 else None
-
-
-def _is_plain(schedule: Schedule) -> bool:
-    """Whether points are done one by one, and nothing is copied."""
-    copied = any(caching.memory is Memory.LOCAL for caching in schedule.inputs)
-    alone = schedule.vector is None and prod((*schedule.private, *schedule.items)) == 1
-    return alone and not any(schedule.local) and not copied
 
 
 def _are_near(d: int, reads: Reads) -> bool:
