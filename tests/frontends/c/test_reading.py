@@ -555,3 +555,12 @@ def test_places_are_those_of_the_text_that_is_given(line: str, command: str | No
     (scop,) = read_c(Source("f.c", text), None, {}, (), command)
     start, end = scop.extent
     assert text[start:end].strip() == "a[0] = 1;"
+
+
+@pytest.mark.parametrize("row", ["w << -1", "w >> -1", "w << 64", "w >> 70"])
+def test_shifts_by_other_counts_than_those_of_bits_are_no_lengths_of_rows(row: str) -> None:
+    text = f"""void f(int w, int h, const float *s, float *d) {{
+  for (int y = 0; y < h; y++) for (int x = 0; x < w; x++) d[y * ({row}) + x] = s[y * w + x];
+}}"""
+    (scop,) = read_computed(Source("f.c", text))
+    assert "c-nonaffine" in [remark.code for remark in scop.remarks]

@@ -36,6 +36,9 @@ from polyloom.ir.expressions import (
 from polyloom.ir.text.integers import integer_text
 from polyloom.ir.types import ElementType
 
+_BITS = 63
+"""Bits of the widest integer without its sign: shifts are by less."""
+
 _WIDE = ElementType.INT64
 _DIM = isl.dim_type
 
@@ -159,12 +162,19 @@ def _divided(op: str) -> Callable[[isl.PwAff, int, ElementType], isl.PwAff | Non
     return lambda value, number, _: truncated(op, value, number) if number else None
 
 
+def _shifted(
+    by: Callable[[isl.PwAff, int], isl.PwAff],
+) -> Callable[[isl.PwAff, int, ElementType], isl.PwAff | None]:
+    """Return a shift by a number; other counts than those of bits mean nothing in C."""
+    return lambda value, number, _: by(value, 1 << number) if 0 <= number < _BITS else None
+
+
 _BY_NUMBER: dict[object, Callable[[isl.PwAff, int, ElementType], isl.PwAff | None]] = {
     BinaryOp.MULTIPLY: lambda value, number, _: value.scale_val(isl.Val(number)),
     BinaryOp.DIVIDE: _divided("/"),
     BinaryOp.REMAINDER: _divided("%"),
-    BinaryOp.SHIFT_LEFT: lambda value, number, _: value.scale_val(isl.Val(1 << number)),
-    BinaryOp.SHIFT_RIGHT: lambda value, number, _: floor_divided(value, 1 << number),
+    BinaryOp.SHIFT_LEFT: _shifted(lambda value, by: value.scale_val(isl.Val(by))),
+    BinaryOp.SHIFT_RIGHT: _shifted(floor_divided),
     BinaryOp.BIT_AND: masked,
 }
 
