@@ -564,3 +564,18 @@ def test_shifts_by_other_counts_than_those_of_bits_are_no_lengths_of_rows(row: s
 }}"""
     (scop,) = read_computed(Source("f.c", text))
     assert "c-nonaffine" in [remark.code for remark in scop.remarks]
+
+
+BIG = "0x7fffffffffffffff"
+
+
+@pytest.mark.parametrize(
+    "row", [f"w & {BIG}", f"w / 3 * {BIG} * 9", f"w * {BIG} * 9", "w / 0x9000000000000000"]
+)
+def test_numbers_of_more_bits_than_integers_have_are_no_factors(row: str) -> None:
+    """isl has them, what is made of its functions has not: none of these is an internal fault."""
+    text = f"""void f(long w, int h, const float *s, float *d) {{
+  for (long y = 0; y < h; y++) for (long x = 0; x < w; x++) d[y * ({row}) + x] = s[y * w + x];
+}}"""
+    (scop,) = read_computed(Source("f.c", text))
+    assert any(remark.code in ("c-nonaffine", "c-linearised") for remark in scop.remarks)

@@ -20,7 +20,7 @@ from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.functions import AFFINE_FUNCTIONS, affine_function, parameters_of, returned
 from polyloom.frontends.c.scope.literals import integer_literal
 from polyloom.frontends.c.scope.names import Address, Defined, EnumConstant, Known, Scope, Value, Variable
-from polyloom.frontends.c.scope.sets import constant_affine, everywhere
+from polyloom.frontends.c.scope.sets import LARGEST, constant_affine, everywhere
 from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Scalar, common, is_unsigned, promoted, value_range
 from polyloom.frontends.c.syntax.faults import NotAffine
@@ -272,10 +272,10 @@ def masked(value: isl.PwAff, mask: int, element: ElementType) -> isl.PwAff | Non
     """Return the last bits of a number of some type, or all but these; None for other masks."""
     high = value_range(element)[1]
     others = high + 1 - mask if is_unsigned(element) else -mask
-    if mask >= 0 and not mask & (mask + 1):
+    if 0 <= mask < LARGEST and not mask & (mask + 1):
         return value.mod_val(isl.Val(mask + 1))
-    if others > 0 and not others & (others - 1):
-        return value.sub(value.mod_val(isl.Val(str(others))))
+    if 0 < others <= LARGEST and not others & (others - 1):
+        return value.sub(value.mod_val(isl.Val(others)))
     return None
 
 

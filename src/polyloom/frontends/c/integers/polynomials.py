@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from polyloom.frontends.c.scope.sets import constant_affine, parameter_affine
+from polyloom.frontends.c.scope.sets import LARGEST, constant_affine, parameter_affine
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -63,7 +63,8 @@ def polynomial(
     iterators: Collection[str],
     other: Callable[[Expression], Polynomial | None] = lambda _: None,
 ) -> Polynomial | None:
-    """Return an integer expression as a polynomial; None where it is none (it reads memory).
+    """Return an integer expression as a polynomial; None where it is none (it reads memory, or has a factor
+    beyond ``LARGEST``).
 
     ``other``: of parts that are none by themselves.
     """
@@ -87,7 +88,8 @@ def polynomial(
             case _:
                 return other(part)
 
-    return inner(expression)
+    found = inner(expression)
+    return None if found is None or any(abs(factor) > LARGEST for factor in found.values()) else found
 
 
 def _plain(terms: dict[tuple[str, str], int]) -> Polynomial:

@@ -18,7 +18,7 @@ from polyloom.frontends.c.integers.extents import written
 from polyloom.frontends.c.integers.from_isl import expression_of
 from polyloom.frontends.c.integers.polynomials import Part, Polynomial, plain_polynomial
 from polyloom.frontends.c.scope.conversions import wrapped
-from polyloom.frontends.c.scope.sets import constant_affine, everywhere, parameter_affine
+from polyloom.frontends.c.scope.sets import LARGEST, constant_affine, everywhere, parameter_affine
 from polyloom.frontends.c.scope.types import is_unsigned, value_range
 from polyloom.ir.expressions import (
     Binary,
@@ -99,8 +99,9 @@ def _fits(function: isl.PwAff, element: ElementType, here: isl.Set) -> bool:
 
 def _function(part: Expression, here: isl.Set) -> isl.PwAff | None:
     match part:
-        case Constant(value=number):
-            return constant_affine(int(number))
+        case Constant():
+            number = _number(part)
+            return None if number is None else constant_affine(number)
         case ParameterValue(name=name):
             return parameter_affine(name)
         case Convert(operand=operand) if operand.type is not ElementType.BOOL:
@@ -131,7 +132,7 @@ def _number(part: Expression) -> int | None:
     """Return the number that an expression is; None where it is none."""
     match part:
         case Constant(value=number):
-            return int(number)
+            return int(number) if abs(number) <= LARGEST else None
         case Convert(operand=operand) if (inner := _number(operand)) is not None:
             return wrapped(inner, part.type)
         case Unary(op=UnaryOp.COMPLEMENT, operand=operand) if (inner := _number(operand)) is not None:

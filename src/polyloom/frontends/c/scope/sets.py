@@ -8,6 +8,9 @@ import islpy as isl
 
 _DIM = isl.dim_type
 
+LARGEST = 2**62
+"""Factors and divisors in subscripts are no larger: what is made of them has 64 bits, isl knows no bound."""
+
 
 def constant_affine(value: int) -> isl.PwAff:
     """Return ``{ [] -> [value] }``."""
