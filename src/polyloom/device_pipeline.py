@@ -302,7 +302,8 @@ def _place(part: LoadedHost) -> Place:
 
 def _variable(array: ScopArray) -> Variable:
     path = array.record or (array.variable or array.name,)
-    variable = Variable(path, array.levels or (len(array.shape),), array.span, array.hidden)
+    levels = array.levels or (len(array.shape),)
+    variable = Variable(path, levels, array.span, array.hidden, register=array.register)
     if not array.views:
         return variable
     members = tuple((Variable(view.path, view.levels), view.first) for view in array.views)

@@ -117,8 +117,9 @@ class ScopArray:
     ``hidden``: where the SCoP stands another variable has its name.
     ``undefined``: a local in which nothing is stored before the part; ``initial``: the number that its
     declaration stores, None where another one may be there.
-    ``truths``: of ``_Bool``, a byte that is 0 or 1. ``member``: of an array of structures, where it is known
-    how these lie. ``views``: of an array of all numbers of structures, the members that are used.
+    ``truths``: of ``_Bool``, a byte that is 0 or 1. ``register``: C has no address of it.
+    ``member``: of an array of structures, where it is known how these lie.
+    ``views``: of an array of all numbers of structures, the members that are used.
     ``memory``: what arrays of one name have together, each with elements of its own that lie between those of
     the others; empty: nothing.
     """
@@ -138,6 +139,7 @@ class ScopArray:
     undefined: bool = False
     initial: float | int | None = None
     truths: bool = False
+    register: bool = False
     member: StructureMember | None = None
     views: tuple[MemberView, ...] = ()
     memory: str = ""

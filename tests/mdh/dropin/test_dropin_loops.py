@@ -209,8 +209,8 @@ def test_copies_and_sizes_are_asked_to_be_apart() -> None:
     (text,) = (
         t for n, t in drop_in(CORPUS / "overlapping_records.c", target="c").files.items() if n[0] == "o"
     )
-    assert "(const char *)(x + (n)) <= (const char *)(y) || " in text
-    assert "(const char *)(y + (m) * (n)) <= (const char *)(x)" in text
+    assert "(const char *)(x + ((long long)n)) <= (const char *)(y) || " in text
+    assert "(const char *)(y + ((long long)m) * ((long long)n)) <= (const char *)(x)" in text
     (text,) = (t for n, t in drop_in(CORPUS / "sizes_in_memory.c", target="c").files.items() if n[0] == "s")
     assert "(const char *)(&n[0] + 1) <= (const char *)(y)" in text
     assert text.count("<= (const char *)&") == 2, (

@@ -106,8 +106,8 @@ def test_members_of_structures_are_brought_together() -> None:
     text = with_calls(
         TEXT, [replacement(found.source, members, signature(updated, "polyloom_f"))], (), "side.c"
     )
-    assert "float *polyloom_a = polyloom_take((long long)sizeof(float) * (n));" in text
-    loop = "for (long long polyloom_0 = 0; polyloom_0 < n; polyloom_0++)"
+    assert "float *polyloom_a = polyloom_take((long long)sizeof(float) * ((long long)n));" in text
+    loop = "for (long long polyloom_0 = 0; polyloom_0 < (long long)n; polyloom_0++)"
     assert f"{loop} polyloom_a[polyloom_0] = p[polyloom_0].x;" in text
     assert f"{loop} p[polyloom_0].x = polyloom_a[polyloom_0];" in text
     assert "polyloom_done = polyloom_f((long long)n, polyloom_a, (float[1]){s}, &t);" in text

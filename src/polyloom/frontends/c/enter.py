@@ -108,7 +108,8 @@ def _variable(node: c_ast.Decl, state: State, origin: Origin) -> None:
     constant = "const" in (node.quals or []) or elements_are_const(node.type, pointed=True)
     hidden = origin is Origin.GLOBAL and node.name in state.inner_names
     name = state.fresh(f"{node.name}_global" if hidden else node.name)
-    variable = Variable(node.name, name, ctype, origin, constant, state.span(node))
+    register = "register" in (node.storage or [])
+    variable = Variable(node.name, name, ctype, origin, constant, state.span(node), register)
     state.scope.names[node.name] = variable
     if isinstance(ctype, Array) or not isinstance(ctype, Scalar) or ctype.element.is_float:
         return

@@ -417,6 +417,7 @@ def _array(found: FoundArray, part: Part) -> ScopArray:
         undefined=start.undefined or _holds_returned(part.state, found.name),
         initial=start.value,
         truths=found.type.boolean,
+        register=variable.register,
         member=structure_member(found.place),
     )
 

@@ -14,8 +14,7 @@ from itertools import combinations, product
 
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.types import C_TYPES
-from polyloom.mdh.dropin.variables import Variable
-from polyloom.mdh.print.values import integer_c
+from polyloom.mdh.dropin.variables import Integers, Variable
 
 
 @dataclass
@@ -32,27 +31,27 @@ class _Memory:
 def conditions_apart(
     buffers: Sequence[Buffer],
     variables: Mapping[str, Variable],
-    names: Mapping[str, str],
+    integers: Integers,
     reached: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Return what holds in C where nothing that is written and copied, or either, overlaps another array.
 
-    And where sizes in memory are no elements of what is written. ``names``: of integers in C. ``reached``:
-    names of variables in C to which pointers may lead.
+    And where sizes in memory are no elements of what is written. ``reached``: names of
+    variables in C to which pointers may lead.
     """
     found = dict[str, _Memory]()
     for buffer in buffers:
         variable = variables[buffer.name]
         given = not buffer.shape and buffer.role is Role.INPUT  # its value, as it is before the loops
-        if given and variable.element(()) not in reached:
+        if variable.register or (given and variable.element(()) not in reached):
             continue
         base = variable.base
         begin = f"(const char *)&{base}" if not buffer.shape else f"(const char *)({base})"
         memory = found.setdefault(base, _Memory(begin, given or not variable.is_dense))
         memory.written |= buffer.role is not Role.INPUT
         memory.integers |= not buffer.type.is_float
-        memory.ends[_end(buffer, variable, begin, names)] = None
-    sizes = [text for text in names.values() if _IN_MEMORY.fullmatch(text) or text in reached]
+        memory.ends[_end(buffer, variable, begin, integers)] = None
+    sizes = [text for text in integers.names.values() if _IN_MEMORY.fullmatch(text) or text in reached]
     return (*_pairs([*found.values()]), *_beside(sizes, found))
 
 
@@ -77,8 +76,8 @@ def _pairs(memories: Sequence[_Memory]) -> Iterator[str]:
                 yield f"({end_of_a} <= {b.begin} || {end_of_b} <= {a.begin})"
 
 
-def _end(buffer: Buffer, variable: Variable, begin: str, names: Mapping[str, str]) -> str:
-    extents = [f"({integer_c(extent, names)})" for extent in buffer.shape]
+def _end(buffer: Buffer, variable: Variable, begin: str, integers: Integers) -> str:
+    extents = [f"({integers.text(extent)})" for extent in buffer.shape]
     if variable.is_dense:
         return " * ".join([f"{begin} + (long long)sizeof({C_TYPES[buffer.type]})", *extents])
     rows = extents if variable.is_linear(len(extents)) else extents[:1]

@@ -103,6 +103,8 @@ class Maker:
             raise Unsupported(error("drop-in-name", f"a file beside it is called `{name}`, too", helps=helps))
         if any(part.copies for part in ranges):
             made[self.side.file] += _MEMORY
+        if any(part.helpers for part in ranges):
+            made[self.side.file] += _HELPERS
         program = with_calls(source.text, ranges, conditions, self.side.file)
         found = self._complete({name: program, **made}, self._command(name, options), calls)
         return replace(found, remarks=remarks)
@@ -201,7 +203,7 @@ def _names_of_ours() -> frozenset[str]:
     """Return the names that our own text in C begins in the same way."""
     native = files("polyloom.mdh.dropin") / "native"
     texts = [file.read_text(encoding="utf-8") for file in native.iterdir() if file.is_file()]
-    return frozenset(re.findall(r"\bpolyloom_\w+", "\n".join([*texts, _MEMORY]))) | _OF_BLOCKS
+    return frozenset(re.findall(r"\bpolyloom_\w+", "\n".join([*texts, _MEMORY, _HELPERS]))) | _OF_BLOCKS
 
 
 _OF_BLOCKS = frozenset(["polyloom_done", "polyloom_returned"])
@@ -220,6 +222,29 @@ __attribute__((weak)) void polyloom_give(void *memory);
 void *polyloom_take(long long bytes) { return bytes < 0 ? NULL : malloc(bytes ? (size_t)bytes : 1); }
 
 void polyloom_give(void *memory) { free(memory); }
+#ifdef __cplusplus
+}
+#endif
+"""
+
+_HELPERS = """
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Functions of integers that calls ask about sizes. Other files of the program may have them, too. */
+#ifdef __GNUC__
+__attribute__((weak)) long long polyloom_floor_div(long long a, long long b);
+__attribute__((weak)) long long polyloom_lesser(long long a, long long b);
+__attribute__((weak)) long long polyloom_greater(long long a, long long b);
+#endif
+long long polyloom_floor_div(long long a, long long b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+long long polyloom_lesser(long long a, long long b) { return a < b ? a : b; }
+
+long long polyloom_greater(long long a, long long b) { return a > b ? a : b; }
 #ifdef __cplusplus
 }
 #endif

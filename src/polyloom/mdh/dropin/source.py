@@ -11,8 +11,7 @@ from polyloom.ir.host import Buffer, Role
 from polyloom.ir.types import C_TYPES
 from polyloom.mdh.dropin.apart import conditions_apart
 from polyloom.mdh.dropin.signature import Signature
-from polyloom.mdh.dropin.variables import Variable
-from polyloom.mdh.print.values import integer_c
+from polyloom.mdh.dropin.variables import Integers, Variable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,9 +49,9 @@ class Replacement:
     ``integers``: the C expressions of the call's parameters. ``pointers``: for each of its buffers, that of
     its first element's address. ``copies``: of elements that do not lie side by side. ``needed``: what holds
     where structures lie as they are taken to, and where copies, and sizes in memory, are no parts of what is
-    written. ``returned``: the type and name of the
-    variable whose value is returned behind the call. ``present``: pointers without which nothing is called.
-    ``stepped``: pointers, and the integers of the block that are added to them behind the call.
+    written. ``helpers``: functions of two numbers that the block calls. ``returned``: the type and name of
+    the variable that is returned behind the call. ``present``: pointers without which nothing is called.
+    ``kept``: variables of the block, in the place of what C has no address of.
     """
 
     start: int
@@ -62,9 +61,18 @@ class Replacement:
     pointers: tuple[str, ...]
     copies: tuple[GatheredArray, ...] = ()
     needed: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
     returned: tuple[str, str] | None = None
     present: tuple[str, ...] = ()
-    stepped: tuple[tuple[str, str], ...] = ()
+    kept: tuple[Kept, ...] = ()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A variable of the block: what it begins with, and the statement behind the call that uses it."""
+
+    declaration: str
+    use: str
 
 
 @dataclass(frozen=True)
@@ -88,27 +96,49 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
     start, end = place.extent
     text = source.text[start:end]
     start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
-    integers = tuple(place.parameters[name] for name in call.parameters)
+    given = tuple(place.parameters[name] for name in call.parameters)
+    integers = Integers(place.parameters)
     pointers = tuple(_pointer(buffer, place.variables[buffer.name]) for buffer in call.buffers)
     used = {place.variables[buffer.name].base for buffer in call.buffers}
-    copies = (_copy(b, place) for b in call.buffers if not place.variables[b.name].is_dense)
+    copies = tuple(_copy(b, place, integers) for b in call.buffers if not place.variables[b.name].is_dense)
+    needed = _needed(call, place, integers)
     return Replacement(
         start=start,
         end=max(start, end),
         call=call,
-        integers=integers,
+        integers=given,
         pointers=pointers,
-        copies=tuple(copies),
-        needed=_needed(call, place),
+        copies=copies,
+        needed=needed,
+        helpers=integers.called,
         returned=next((_returned(b, place) for b in call.buffers if b.name == place.returned), None),
         present=place.present,
-        stepped=tuple((p, offset) for p, offset in place.stepped if offset in used),
+        kept=(
+            *(_moved(pointer, offset) for pointer, offset in place.stepped if offset in used),
+            *(_in_register(b, place.variables[b.name]) for b in call.buffers if _lies_in_register(b, place)),
+        ),
     )
 
 
-def _needed(call: Signature, place: Place) -> tuple[str, ...]:
+def _moved(pointer: str, offset: str) -> Kept:
+    """Return the integer that is added to a pointer."""
+    return Kept(f"long {offset} = 0;", f"{pointer} += {offset};")
+
+
+def _lies_in_register(buffer: Buffer, place: Place) -> bool:
+    return place.variables[buffer.name].register and not buffer.shape and buffer.role is not Role.INPUT
+
+
+def _in_register(buffer: Buffer, variable: Variable) -> Kept:
+    """Return a copy of a variable that the call changes, and that has no address."""
+    name, copy = variable.element(()), _gathered(buffer)
+    first = "" if buffer.role is Role.OUTPUT else f" = {name}"
+    return Kept(f"{C_TYPES[buffer.type]} {copy}{first};", f"{name} = {copy};")
+
+
+def _needed(call: Signature, place: Place, integers: Integers) -> tuple[str, ...]:
     layouts = (text for buffer in call.buffers for text in place.variables[buffer.name].layout)
-    apart = conditions_apart(call.buffers, place.variables, place.parameters, place.reached)
+    apart = conditions_apart(call.buffers, place.variables, integers, place.reached)
     return (*dict.fromkeys(layouts), *apart)
 
 
@@ -166,29 +196,29 @@ def _pointer(buffer: Buffer, variable: Variable) -> str:
         return f"({'const ' if buffer.role is Role.INPUT else ''}void *){name}"
     if buffer.role is Role.INPUT and buffer.type in C_TYPES:
         return f"({C_TYPES[buffer.type]}[1]){{{name}}}"
-    return f"&{name}"
+    return f"&{_gathered(buffer) if variable.register else name}"
 
 
 def _gathered(buffer: Buffer) -> str:
     return f"polyloom_{buffer.name}"
 
 
-def _copy(buffer: Buffer, place: Place) -> GatheredArray:
+def _copy(buffer: Buffer, place: Place, integers: Integers) -> GatheredArray:
     """Return how an array whose elements do not lie side by side is copied."""
     name, kind = _gathered(buffer), C_TYPES[buffer.type]
-    count = " * ".join(f"({integer_c(extent, place.parameters)})" for extent in buffer.shape)
+    count = " * ".join(f"({integers.text(extent)})" for extent in buffer.shape)
     taken = f"polyloom_take((long long)sizeof({kind}) * {count})"
     taken = f"{' && '.join(place.present)} ? {taken} : 0" if place.present else taken
     room = f"{kind} *{name} = {taken};"
-    fill = () if buffer.role is Role.OUTPUT else (_for_all(buffer, place, "{copy} = {element};"),)
-    bring = () if buffer.role is Role.INPUT else (_for_all(buffer, place, "{element} = {copy};"),)
+    fill = () if buffer.role is Role.OUTPUT else (_for_all(buffer, place, integers, "{copy} = {element};"),)
+    bring = () if buffer.role is Role.INPUT else (_for_all(buffer, place, integers, "{element} = {copy};"),)
     return GatheredArray(name, room, fill, bring)
 
 
-def _for_all(buffer: Buffer, place: Place, statement: str) -> str:
+def _for_all(buffer: Buffer, place: Place, integers: Integers, statement: str) -> str:
     """Return loops over all elements, and their places in the copy."""
     indices = [f"polyloom_{k}" for k in range(len(buffer.shape))]
-    extents = [integer_c(extent, place.parameters) for extent in buffer.shape]
+    extents = [integers.text(extent) for extent in buffer.shape]
     loops = [f"for (long long {i} = 0; {i} < {n}; {i}++)" for i, n in zip(indices, extents, strict=True)]
     position = indices[0]
     for index, extent in zip(indices[1:], extents[1:], strict=True):
@@ -211,7 +241,7 @@ def with_calls(text: str, replacements: Sequence[Replacement], conditions: Seque
         end_of_line = "\r\n" if "\r\n" in text else "\n"
         original = text[part.start : part.end]
         lines = [f"{{ /* by Polyloom, see {file} */", *_block(part, conditions, margin)]
-        lines += [f"{margin}{original}", f"{margin}  }}{_moved(part)}"]
+        lines += [f"{margin}{original}", f"{margin}  }}{_stored(part)}"]
         lines += [f"{margin}  return {part.returned[1]};"] if part.returned else []
         lines += [f"{margin}}}"]
         pieces += [text[position : part.start], end_of_line.join(lines)]
@@ -219,10 +249,10 @@ def with_calls(text: str, replacements: Sequence[Replacement], conditions: Seque
     return "".join([*pieces, text[position:]])
 
 
-def _moved(part: Replacement) -> str:
-    """Return what moves pointers where the call has done its work."""
-    moves = " ".join(f"{pointer} += {offset};" for pointer, offset in part.stepped)
-    return f" else {{ {moves} }}" if moves else ""
+def _stored(part: Replacement) -> str:
+    """Return what stores in variables without an address where the call has done its work."""
+    uses = " ".join(kept.use for kept in part.kept)
+    return f" else {{ {uses} }}" if uses else ""
 
 
 def _block(part: Replacement, conditions: Sequence[str], margin: str) -> Iterator[str]:
@@ -232,9 +262,10 @@ def _block(part: Replacement, conditions: Sequence[str], margin: str) -> Iterato
     needed = [*part.present, *(() if part.copies else part.needed)]
     asked = [*needed, call]
     yield f"{margin}  extern {part.call.declaration};"
+    yield from (f"{margin}  extern long long {helper}(long long, long long);" for helper in part.helpers)
     if part.returned:
         yield f"{margin}  {' '.join(part.returned)};"
-    yield from (f"{margin}  long {offset} = 0;" for _, offset in part.stepped)
+    yield from (f"{margin}  {kept.declaration}" for kept in part.kept)
     if not part.copies and not conditions:
         yield from (f"{margin}  {line}" for line in _all("if (!", asked, ") {"))
         return

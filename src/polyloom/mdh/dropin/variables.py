@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from polyloom.diagnostics import Span
+from polyloom.mdh.print.dialect import OPENCL, Dialect
+from polyloom.mdh.print.values import integer_c
+from polyloom.polyhedra.loops.tree import IntExpression
 
 
 @dataclass(frozen=True)
@@ -13,7 +16,7 @@ class Variable:
     """What C calls a buffer: ``p[i].x[j]`` is path ``("p", "x")``, levels ``(1, 1)``.
 
     ``hidden``: where the call stands another variable has its name. ``layout``: what holds in C where its
-    structures lie as the function takes them to.
+    structures lie as the function takes them to. ``register``: C has no address of it.
     """
 
     path: tuple[str, ...]
@@ -21,6 +24,7 @@ class Variable:
     span: Span | None = field(default=None, compare=False, repr=False)
     hidden: bool = False
     layout: tuple[str, ...] = ()
+    register: bool = False
 
     @property
     def is_dense(self) -> bool:
@@ -64,3 +68,25 @@ def layout(members: Sequence[tuple[Variable, int]], size: int) -> tuple[str, ...
         element = member.element(["0"] * sum(member.levels))
         places.append(f"(char *)&{element} - (char *)&{whole} == {first}")
     return f"sizeof {whole} == {size}", *places
+
+
+@dataclass(frozen=True)
+class Integers:
+    """How integers of a host program are written where its call stands, among narrow and unsigned ones.
+
+    ``names``: of parameters in C. ``dialect`` notes the functions that are called, which the caller declares.
+    """
+
+    names: Mapping[str, str]
+    dialect: Dialect = field(default_factory=lambda: replace(OPENCL, owner="polyloom_").noting())
+
+    def text(self, expression: IntExpression) -> str:
+        """Return an expression, of which each variable is a ``long long``."""
+        wide = {name: f"(long long){text}" for name, text in self.names.items()}
+        return integer_c(expression, wide, self.dialect)
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """The functions of two numbers of type ``long long`` that texts so far call."""
+        families = dict.fromkeys(family for family, *_ in self.dialect.noted.helpers)
+        return tuple(f"{self.dialect.owner}{family}" for family in sorted(families))

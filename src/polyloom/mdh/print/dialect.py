@@ -76,7 +76,9 @@ class Dialect:
     ``finds_asked_iterations``: whether iterations that data asks for are found first (``asked_iterations``).
     ``independent``: what stands before a loop whose points are independent.
     ``written_out``: what stands before a loop over lanes that the compiler is to write out.
-    ``function_head``: what helpers begin with. ``needs``: where what is asked of it is noted, if anywhere.
+    ``function_head``: what helpers begin with. ``owner``: what names of those for integers of loops
+    begin with, where they stand among names of others.
+    ``needs``: where what is asked of it is noted, if anywhere.
     """
 
     scalars: Mapping[ElementType, str]
@@ -103,6 +105,7 @@ class Dialect:
     barrier: str
     barrier_everywhere: str
     function_head: str = "static inline"
+    owner: str = ""
     has_wide_moves: bool = False
     has_matrix_units: bool = False
     turns_blocks: bool = False
@@ -191,7 +194,7 @@ class Dialect:
         if self.needs is not None:
             self.needs.helpers[family, element, width] = None
         if family in OF_INTEGERS:
-            return family
+            return f"{self.owner}{family}"
         if family == ROUND_HALF:
             return f"{family}{'_double' if element is ElementType.FLOAT64 else ''}{_suffix(width)}"
         kind = f"half{width}" if element is ElementType.FLOAT16 else self.type(element, width)

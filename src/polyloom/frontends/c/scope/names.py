@@ -19,6 +19,7 @@ from polyloom.scop.model import Origin
 class Variable:
     """A variable of the source;
     ``unique`` is its name in the model, where another one may be called the same.
+    ``register``: declared so, which has no address.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Variable:
     origin: Origin
     constant: bool = False
     span: Span | None = None
+    register: bool = False
 
 
 @dataclass(frozen=True, eq=False)
