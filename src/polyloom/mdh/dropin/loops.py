@@ -43,11 +43,15 @@ from polyloom.mdh.print.gcc_pragma import (
     sums_choices,
 )
 from polyloom.mdh.print.names import c_names
+from polyloom.mdh.print.rolled import UNROLLED
 from polyloom.mdh.print.values import integer_c
 from polyloom.mdh.tree.nodes import Function
 from polyloom.mdh.tree.rewrite import parameters_used
 from polyloom.mdh.tree.trips import is_parallel
 from polyloom.polyhedra.loops.tree import Number, Operation, names_in, nodes_in, product_of
+
+FEW = 4
+"""Arrays that a call compares without a loop."""
 
 FILE, HEADER, TEAM = "polyloom_loops.c", "polyloom_loops.h", "loops_team.c"
 
@@ -100,6 +104,7 @@ def loops_file(
     texts: list[CText] = []
     definitions = [(files("polyloom.mdh.dropin") / "native" / TEAM).read_text(encoding="utf-8")]
     dialect = C.noting()
+    dialect.noted.definitions[UNROLLED] = None
     for call, versions in functions:
         made = [
             c_text(replace(v.function, name=name), rolls=True)
@@ -159,7 +164,8 @@ def _definition(
     if call.buffers:
         rows = [_touched(buffer, call.names, dialect) for buffer in _memories(call.buffers)]
         lines += ["const struct touched touched[] = {", *(f"    {{{row}}}," for row in rows), "};"]
-        conditions.append(f"!are_apart(touched, {len(rows)})")
+        are_apart = "are_few_apart" if len(rows) <= FEW else "are_apart"
+        conditions.append(f"!{are_apart}(touched, {len(rows)})")
     if conditions:
         lines += [f"if ({' || '.join(conditions)})", "    return 0;"]
     lines.append("static struct pace pace;")

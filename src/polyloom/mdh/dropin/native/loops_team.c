@@ -143,8 +143,8 @@ static void give_common(struct team *team, int64_t me)
 
 typedef void loops(struct team *team, int64_t me, void *const *arrays, const int64_t *integers);
 
-static void take_part(int64_t me, int64_t threads, struct shared *shared, loops *function, void *const *arrays,
-                      const int64_t *integers)
+static inline __attribute__((always_inline)) void take_part(int64_t me, int64_t threads, struct shared *shared, loops *function,
+                                    void *const *arrays, const int64_t *integers)
 {
     struct member member = {.team = {.threads = threads, .wait = wait_for_all, .take = take, .give = give,
                                      .take_common = take_common, .give_common = give_common},
@@ -199,7 +199,7 @@ static void run_shared(loops *function, struct pace *pace, void *const *arrays, 
 }
 #endif
 
-static void run(loops *function, struct pace *pace, int is_shared, void *const *arrays, const int64_t *integers)
+static inline __attribute__((always_inline)) void run(loops *function, struct pace *pace, int is_shared, void *const *arrays, const int64_t *integers)
 {
     struct shared shared = {.memory = NULL};
 #ifdef _OPENMP
@@ -219,20 +219,36 @@ struct touched { /* an array of the caller, of which the loops touch the bytes f
     int written;
 };
 
+static inline int overlap(const struct touched *one, const struct touched *other)
+{
+    const uintptr_t p = (uintptr_t)one->array, q = (uintptr_t)other->array;
+    const int is_used = one->first < one->end && other->first < other->end;
+    return is_used && (one->written || other->written) && p + (uintptr_t)one->first < q + (uintptr_t)other->end
+        && q + (uintptr_t)other->first < p + (uintptr_t)one->end;
+}
+
 /* Whether no byte that is written is one of another array, and every array has elements. */
-static int are_apart(const struct touched *arrays, int count)
+static inline int are_apart(const struct touched *arrays, int count)
 {
     for (int a = 0; a < count; a++) {
         if (arrays[a].end < 0)
             return 0;
-        for (int b = 0; b < a; b++) {
-            const struct touched *one = arrays + a, *other = arrays + b;
-            const uintptr_t p = (uintptr_t)one->array, q = (uintptr_t)other->array;
-            const int is_used = one->first < one->end && other->first < other->end;
-            if (is_used && (one->written || other->written) && p + (uintptr_t)one->first < q + (uintptr_t)other->end
-                && q + (uintptr_t)other->first < p + (uintptr_t)one->end)
+        for (int b = 0; b < a; b++)
+            if (overlap(arrays + a, arrays + b))
                 return 0;
-        }
+    }
+    return 1;
+}
+
+/* The same, written out: calls that do little shall cost little. */
+static inline __attribute__((always_inline)) int are_few_apart(const struct touched *arrays, int count)
+{
+    UNROLLED for (int a = 0; a < count; a++) {
+        if (arrays[a].end < 0)
+            return 0;
+        UNROLLED for (int b = 0; b < a; b++)
+            if (overlap(arrays + a, arrays + b))
+                return 0;
     }
     return 1;
 }
@@ -240,11 +256,9 @@ static int are_apart(const struct touched *arrays, int count)
 /* The bytes of an array; -1 where it has no elements, or more than an address counts. */
 static inline int64_t bytes_of(int64_t element, int dimensions, const int64_t *extents)
 {
-    for (int d = 0; d < dimensions; d++) {
-        if (extents[d] <= 0 || element > INT64_MAX / 2 / extents[d])
+    for (int d = 0; d < dimensions; d++)
+        if (extents[d] <= 0 || __builtin_mul_overflow(element, extents[d], &element) || element > INT64_MAX / 2)
             return -1;
-        element *= extents[d];
-    }
     return element;
 }
 
