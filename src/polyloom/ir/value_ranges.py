@@ -85,6 +85,10 @@ class ValueRanges:
             self._known[id(value)] = value, found if fits(found, value.type) else whole
         return self._known[id(value)][1]
 
+    def may_overflow(self, value: Expression) -> bool:
+        """Whether the outermost function of integers may give more than their type has, and so wraps."""
+        return not fits(self._range(value), value.type)
+
     def of_float(self, value: Expression, where: Iterable[tuple[Expression, bool]] = ()) -> FloatRange | None:
         """Return where the numbers lie that an expression of floats may be; None where that is not known.
 

@@ -286,6 +286,45 @@ def test_literals(number: float, kind: T, text: str) -> None:
     assert literal(number, kind) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Binary(BinaryOp.SUBTRACT, Read(0, T.INT32), Read(1, T.INT32)), "wrap_sub_int32_t(a, b)"),
+        (
+            Binary(
+                BinaryOp.SUBTRACT, Convert(T.INT32, Read(0, T.UINT16)), Convert(T.INT32, Read(1, T.UINT16))
+            ),
+            "(int32_t)a - (int32_t)b",
+        ),
+        (
+            Binary(
+                BinaryOp.MULTIPLY, Convert(T.INT32, Read(0, T.UINT16)), Convert(T.INT32, Read(1, T.UINT16))
+            ),
+            "wrap_mul_int32_t((int32_t)a, (int32_t)b)",
+        ),
+        (
+            Binary(
+                BinaryOp.MULTIPLY, Convert(T.INT32, Read(0, T.INT16)), Convert(T.INT32, Read(1, T.UINT16))
+            ),
+            "(int32_t)a * (int32_t)b",
+        ),
+        (Binary(BinaryOp.ADD, Read(0, T.INT8), Constant(1, T.INT8)), "wrap_add_int8_t(a, (int8_t)1)"),
+        (
+            Binary(
+                BinaryOp.ADD,
+                Binary(BinaryOp.SHIFT_RIGHT, Read(0, T.INT8), Constant(1, T.INT8)),
+                Constant(1, T.INT8),
+            ),
+            "(int8_t)((int8_t)(a >> (int8_t)1) + (int8_t)1)",
+        ),
+        (Unary(UnaryOp.ABS, Read(0, T.INT32)), "abs_int32_t(a)"),
+        (Unary(UnaryOp.ABS, Convert(T.INT32, Read(0, T.INT16))), "plain_abs_int32_t((int32_t)a)"),
+    ],
+)
+def test_what_cannot_overflow_does_not_wrap(value: Expression, text: str) -> None:
+    assert expression_c(value, Leaves(reads=["a", "b"]), 1, C) == text
+
+
 def test_parentheses_are_few() -> None:
     a, b = Read(0, T.FLOAT32), Read(1, T.FLOAT32)
     product = Binary(BinaryOp.MULTIPLY, a, Binary(BinaryOp.ADD, a, b))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from homs import buffers_of, hom_of, matmul
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
 from polyloom.ir.transform.joining.maps import joined_maps
+from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.device.devices import DeviceModel, choose_device
 from polyloom.mdh.lowering.iterator_names import distinct_iterators
 from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.lowering.tiles.pipeline import scheduled
-from polyloom.mdh.native.device import choose
+from polyloom.mdh.native.device import choose, opened
 from polyloom.mdh.native.execution import tree_of
+from polyloom.mdh.runtime.execution import plain_launch
 from polyloom.mdh.schedule.choice import default_schedule
 from polyloom.mdh.schedule.schedules import plain_schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
@@ -49,9 +52,34 @@ OTHERS = {
 }
 
 
+SUMS = {
+    "distances": ("const unsigned char a[n], const unsigned char b[n], int s[1]", "s[0] += abs(a[i] - b[i])"),
+    "products": ("const short a[n], const short b[n], int s[1]", "s[0] += a[i] * b[i]"),
+    "squares": (
+        "const unsigned char a[n], const unsigned char b[n], int s[1]",
+        "s[0] += (a[i] - b[i]) * (a[i] - b[i])",
+    ),
+}
+OTHER_SUMS = {
+    "elements": ("const unsigned char a[n], int s[1]", "s[0] += a[i]"),
+    "products of unsigned shorts": (
+        "const unsigned short a[n], const unsigned short b[n], int s[1]",
+        "s[0] += a[i] * b[i]",
+    ),
+    "distances of shorts": ("const short a[n], const short b[n], int s[1]", "s[0] += abs(a[i] - b[i])"),
+    "long sums": ("const short a[n], const short b[n], long s[1]", "s[0] += a[i] * b[i]"),
+    "far": ("const short a[3 * n], const short b[n], int s[1]", "s[0] += a[3 * i] * b[i]"),
+    "maxima": (
+        "const short a[n], const short b[n], int s[1]",
+        "s[0] = s[0] > a[i] * b[i] ? s[0] : a[i] * b[i]",
+    ),
+}
+
+
 def space(parameters: str, body: str, device: DeviceModel, size: str = "n") -> ScheduleSpace:
     text = (
-        f"#include <math.h>\nvoid f(int n, {parameters}) {{ for (int i = 0; i < {size}; i++) {{ {body}; }} }}"
+        "#include <math.h>\n#include <stdlib.h>\n"
+        f"void f(int n, {parameters}) {{ for (int i = 0; i < {size}; i++) {{ {body}; }} }}"
     )
     found = joined_maps(host_program(next(iter(read_c(Source("f.c", text))))).program)
     return ScheduleSpace(hom=hom_of(found), buffers=buffers_of(found), device=device)
@@ -80,6 +108,35 @@ def test_records_that_are_not_alike_are_stored_in_vectors_of_ours() -> None:
     found = space(*OTHERS["triples"], choose("native", threads=1))
     chosen = default_schedule(found.hom, found.buffers, found.device)
     assert chosen.width > 1 and found.predicted(chosen) < found.predicted(found.plain)
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_whose_neighbours_an_instruction_adds_up_stay_as_they_are(name: str) -> None:
+    found = space(*SUMS[name], choose("native", threads=1))
+    assert default_schedule(found.hom, found.buffers, found.device) == found.plain
+
+
+@pytest.mark.parametrize("name", OTHER_SUMS)
+def test_other_sums_have_vectors_of_ours(name: str) -> None:
+    found = space(*OTHER_SUMS[name], choose("native", threads=1))
+    assert not found.plain_loops
+    assert default_schedule(found.hom, found.buffers, found.device).width > 1
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_the_c_compiler_wrap(name: str) -> None:
+    """The lowest numbers: sums pass by those of 32 bits. What they start from has either sign."""
+    parameters, body = SUMS[name]
+    text = f"#include <stdlib.h>\nvoid f(int n, {parameters}) {{ for (int i = 0; i < n; i++) {body}; }}"
+    found = host_program(next(iter(read_c(Source("f.c", text))))).program
+    kind = found.buffer("a").type.dtype
+    a = np.full(70_001, np.iinfo(kind).min, kind)
+    b = np.full(70_001, np.iinfo(kind).max if kind.kind == "u" else np.iinfo(kind).min, kind)
+    term = {"distances": 255, "products": 2**30, "squares": 255**2}[name]
+    run = CompiledProgram(found, opened(choose("native", threads=1)), plain_launch)
+    for start in (-5, 2**31 - 1):
+        result = run.run(n=len(a), a=a, b=b, s=np.array([start], np.int32)).arrays["s"]
+        assert int(result[0]) == (start + term * len(a) + 2**31) % 2**32 - 2**31
 
 
 def test_known_sizes_and_drivers_of_opencl_have_no_such_loops() -> None:

@@ -184,6 +184,11 @@ def _wrapping(name: str, family: str, kind: Kind) -> str:
     return one_line(name, kind, parameters, result)
 
 
+def _plain_absolute(name: str, family: str, kind: Kind) -> str:
+    """Return the absolute value of an integer that is not the lowest one."""
+    return one_line(name, kind, "a", f"({kind})(a < 0 ? -a : a)")
+
+
 def _safe_division(name: str, family: str, kind: Kind) -> str:
     """Return division where 0 divides to 0, and the lowest number by -1 wraps."""
     is_quotient = family == "safe_div"
@@ -438,6 +443,7 @@ _WRITERS: dict[str, Callable[[str, str, Kind], str]] = {
     "larger": chosen_extreme,
     "smaller": chosen_extreme,
     "abs": absolute,
+    "plain_abs": _plain_absolute,
     "fabs": _without_sign,
     "rsqrt": _reciprocal_root,
     "to_bfloat16": _bfloat16,

@@ -233,7 +233,7 @@ class _Printer:
                 inner = a.within(_ATOM if sign == "-" else _PREFIX)
                 return self._narrowed(Text(f"{sign}{inner}", _PREFIX), e.type)
             case Magnitude():
-                return self._magnitude(a.text, e.type)
+                return self._magnitude(a.text, e)
             case Same():
                 return a
             case spelling:
@@ -244,12 +244,13 @@ class _Printer:
         """Whether truth values are masks that the language takes for integers."""
         return self.width > 1 and not self.dialect.masks_are_truths
 
-    def _magnitude(self, a: str, kind: ElementType) -> Text:
+    def _magnitude(self, a: str, e: Unary) -> Text:
+        kind, name = e.type, self._type(e.type)
         if kind.dtype.kind == "u":
             return Text(a, _CHOICE)
-        name = self._type(kind)
         if not self.dialect.own_functions:
-            return Text(f"{self.dialect.helper('abs', kind, self.width)}({a})")
+            family = "abs" if self.width > 1 or self.ranges.may_overflow(e) else "plain_abs"
+            return Text(f"{self.dialect.helper(family, kind, self.width)}({a})")
         return Text(f"as_{name}(abs({a}))" if self.width > 1 else f"({name})abs({a})", _PREFIX)
 
     def _binary(self, e: Binary) -> Text:
@@ -270,6 +271,8 @@ class _Printer:
                 return self._rounded(self._operator(sign, e), e.type)
             case Wrapping(sign="*") if (operands := self._of_shorts(e)) is not None:
                 return self._call(self.dialect.helper(SHORTS_MULTIPLIED, e.type, self.width), *operands)
+            case Wrapping(sign=sign) if not self.ranges.may_overflow(e):
+                return self._rounded(self._operator(sign, e), e.type)
             case Guarded(sign="<<") if self._shifts_bits(e):
                 return self._shifted(e)
             case spelling:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from polyloom.ir.host import Buffer, HostProgram, Index, MdHom, Role, View
 from polyloom.ir.naming import Names
+from polyloom.ir.reductions import unsigned_sum
 from polyloom.mdh.lowering.iterator_names import distinct_iterators
 from polyloom.mdh.lowering.matrix.products import matrix_product
 from polyloom.mdh.lowering.partial_results import combination, parts_only
@@ -72,6 +73,8 @@ def scheduled(
     ``second``: how partial results are combined, unless by vectors along the results.
     """
     names = Names({*taken, *names_used(hom, buffers), *buffers, *hom.iterators})
+    if schedule.goes_by_points:
+        hom = unsigned_sum(hom)
     tiles = Tiles(hom, buffers, schedule, names, statements=term_names(hom))
     return _in_parts(tiles, second) if tiles.facts.split else _lowered(tiles)
 

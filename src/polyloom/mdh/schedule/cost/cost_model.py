@@ -40,7 +40,7 @@ class Prediction(Protocol):
 def prediction(facts: TileFacts, reads: Reads, device: DeviceModel) -> Prediction:
     """Return what is expected of a valid schedule; ``reads``: of the md_hom."""
     compiled = compiled_vectors(facts, reads, device)
-    sizes, costs = LoopSizes(facts if compiled is None else facts.under(compiled), reads), device.costs
+    sizes, costs = LoopSizes(facts, reads) if compiled is None else compiled, device.costs
     step = StepModel(sizes, costs.instructions, device.vector_bytes)
     memory = MemoryModel(sizes, costs.memory)
     if isinstance(costs.kernels, GpuCosts):
