@@ -196,3 +196,18 @@ def test_points_that_read_one_element_come_together() -> None:
 
     compare(program, replace(schedule, follow=0), {})
     assert changes(elements(replace(schedule, follow=0))) == 4 < changes(elements(schedule))
+
+
+def test_what_tiles_leave_over_of_an_open_length_goes_point_by_point() -> None:
+    """Three rows go through two of `k` at a time, a row that is left over through one."""
+
+    def unrolled(m: int | str) -> list[int]:
+        program = matmul(m, 37, 24)
+        schedule = under(program, private=(3, 1, 2))
+        compare(program, schedule, {} if isinstance(m, int) else {m: 17})
+        loops = (s for s in walk(tree(program, schedule).body) if isinstance(s, For))
+        return [len([s for s in walk(loop.body) if isinstance(s, For) and s.iterator == "k_at"])
+                for loop in loops if loop.iterator in ("k", "k_first")]  # fmt: skip
+
+    assert unrolled(17) == [1, 1]
+    assert unrolled("m") == [1, 0]
