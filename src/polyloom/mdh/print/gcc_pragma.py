@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, TypeGuard
 
 from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Constant, Expression, Read, Select
 from polyloom.ir.expressions import walk as parts_of
@@ -95,6 +95,9 @@ def sums_choices(code: Code) -> bool:
 def squares_what_it_carries(code: Code) -> bool:
     """Return whether integers are multiplied that both come from the element that the product goes to."""
     given = [s for s in walk(code) if isinstance(s, Store | Let)]
+    products = [(part, s) for s in given for part in parts_of(s.value.expression) if _is_whole_product(part)]
+    if not products:
+        return False
     places = {Load(_target(s), s.subscripts if isinstance(s, Store) else ()) for s in given}
     sources: dict[str, set[str]] = {}
     for statement in given:
@@ -109,12 +112,11 @@ def squares_what_it_carries(code: Code) -> bool:
         name = _target(statement)
         return any(x in places and (x.array == name or name in sources[x.array]) for x in loads)
 
-    return any(
-        carried(part.left, statement) and carried(part.right, statement)
-        for statement in given
-        for part in parts_of(statement.value.expression)
-        if isinstance(part, Binary) and part.op is BinaryOp.MULTIPLY and not part.type.is_float
-    )
+    return any(carried(part.left, s) and carried(part.right, s) for part, s in products)
+
+
+def _is_whole_product(part: Expression) -> TypeGuard[Binary]:
+    return isinstance(part, Binary) and part.op is BinaryOp.MULTIPLY and not part.type.is_float
 
 
 def asks_for_ties(code: Code) -> bool:
