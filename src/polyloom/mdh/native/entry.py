@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,12 +52,14 @@ def built(
     """
     contraction = "fast" if function.contracted else "off"
     builder = builder_of(compiler, (f"-ffp-contract={contraction}", *flags), seconds=seconds)
-    with Objects(builder, available_threads()) as objects:
+    with Objects(builder, available_threads()) as objects, ThreadPoolExecutor(1) as beside:
+        of_team = beside.submit(team_library, compiler)
         text = c_text(function, shares=True, reader=Reader(CHARACTERS, objects.begin))
         library = builder.shared(text.files(CHARACTERS), objects)
+        team_code = of_team.result()
     parameters = tuple(p.name for p in function.parameters)
     used = threads if any(map(is_parallel, function.body)) else 1
-    return loaded(text.name, parameters, library, team_library(compiler), used)
+    return loaded(text.name, parameters, library, team_code, used)
 
 
 def loaded(name: str, parameters: tuple[str, ...], library: Path, team: Path, threads: int) -> Entry:
