@@ -89,6 +89,21 @@ class ValueRanges:
         """Whether the outermost function of integers may give more than their type has, and so wraps."""
         return not fits(self._range(value), value.type)
 
+    def holds(self, condition: Expression) -> bool | None:
+        """Whether a comparison of integers always holds, or never does; None: that depends on values."""
+        match condition:
+            case Compare(op=op, left=a, right=b) if is_integer(a.type) and op in _ORDERS:
+                less, more = (a, b) if op in _LESS else (b, a)
+                (low, high), (least, most) = self.of(less), self.of(more)
+                if op in _STRICT:
+                    return True if high < least else False if low >= most else None
+                return True if high <= least else False if low > most else None
+            case Compare(op=CompareOp.EQ | CompareOp.NE as op, left=a, right=b) if is_integer(a.type):
+                (low, high), (least, most) = self.of(a), self.of(b)
+                return op is CompareOp.NE if high < least or most < low else None
+            case _:
+                return None
+
     def of_float(self, value: Expression, where: Iterable[tuple[Expression, bool]] = ()) -> FloatRange | None:
         """Return where the numbers lie that an expression of floats may be; None where that is not known.
 
@@ -187,6 +202,7 @@ _Given = tuple[Expression, float, float]
 
 _LESS = (CompareOp.LT, CompareOp.LE)
 _ORDERS = (*_LESS, CompareOp.GT, CompareOp.GE)
+_STRICT = (CompareOp.LT, CompareOp.GT)
 
 _LARGEST = {ElementType.FLOAT16: 6e4, ElementType.FLOAT32: 1e38, ElementType.FLOAT64: 1e300}
 """Numbers of a type that are no infinities, however they are rounded."""

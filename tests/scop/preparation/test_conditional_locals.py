@@ -12,6 +12,7 @@ from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Consta
 from polyloom.ir.host import MdHom, Nest
 from polyloom.ir.transform.decided_choices import decided
 from polyloom.ir.types import ElementType
+from polyloom.ir.value_ranges import ValueRanges
 from polyloom.polyhedra.loops.tree import leaves_in
 from polyloom.scop.preparation.conditional_locals import with_locals_always_set
 
@@ -76,7 +77,8 @@ def test_what_a_choice_has_decided_is_not_asked_again() -> None:
     p, q = Compare(CompareOp.GT, a, b), Compare(CompareOp.GT, b, c)
     inner = Select(p, a, b)
     sum_, both = Binary(BinaryOp.ADD, a, c), Binary(BinaryOp.AND, p, q)
-    assert decided(Select(p, Binary(BinaryOp.ADD, inner, c), inner), {}) == Select(p, sum_, b)
-    assert decided(Select(both, inner, inner), {}) == Select(both, a, inner)
+    types = ValueRanges(())
+    assert decided(Select(p, Binary(BinaryOp.ADD, inner, c), inner), {}, types) == Select(p, sum_, b)
+    assert decided(Select(both, inner, inner), {}, types) == Select(both, a, inner)
     other = Select(q, inner, Constant(0, ElementType.INT32))
-    assert decided(other, {}) == other
+    assert decided(other, {}, types) == other

@@ -1,5 +1,6 @@
-"""Choices that a choice around them has decided are gone: ``c ? (c ? a : 0) * b : d`` is ``c ? a * b : d``.
+"""Choices that are decided are gone: ``c ? (c ? a : 0) * b : d`` is ``c ? a * b : d``.
 
+A choice around them has decided them, or the types of what is compared: an unsigned ``n - 2`` is not below 0.
 They come from values that take the place of their names. Not in the papers.
 """
 
@@ -12,6 +13,7 @@ from polyloom.ir.expressions import Binary, BinaryOp, Expression, Select
 from polyloom.ir.host import Assignment, HostLeaf, HostNode, HostProgram, MdHom, Nest
 from polyloom.ir.rebuild import rebuilt, with_reads
 from polyloom.ir.transform.fuse_maps import without_unread_inputs
+from polyloom.ir.value_ranges import ValueRanges
 from polyloom.polyhedra.loops.tree import with_leaves
 
 
@@ -21,7 +23,7 @@ def with_decided_choices(program: HostProgram) -> HostProgram:
     def change(node: HostLeaf) -> tuple[HostNode, ...]:
         match node:
             case MdHom():
-                terms = tuple(decided(term, {}) for term in node.terms)
+                terms = tuple(decided(term, {}, ValueRanges(node.extents)) for term in node.terms)
                 return (node if terms == node.terms else without_unread_inputs(replace(node, terms=terms)),)
             case Nest():
                 return (replace(node, assignments=tuple(map(_decided, node.assignments))),)
@@ -39,22 +41,23 @@ def _decided(assignment: Assignment) -> Assignment:
     )
     assert value is not None
     known = () if condition is None else _implied(condition)
-    made = decided(value, dict.fromkeys(known, True))
+    made = decided(value, dict.fromkeys(known, True), ValueRanges(()))
     return assignment if made == value else replace(assignment, value=made)
 
 
-def decided(value: Expression, known: Mapping[Expression, bool]) -> Expression:
+def decided(value: Expression, known: Mapping[Expression, bool], ranges: ValueRanges) -> Expression:
     """Return a value where some conditions are known to hold, or not to hold."""
 
     def change(part: Expression) -> Expression | None:
         match part:
             case Select(condition=condition, then=then, otherwise=otherwise):
-                if condition in known:
-                    return decided(then if known[condition] else otherwise, known)
+                holds = known.get(condition, ranges.holds(condition))
+                if holds is not None:
+                    return decided(then if holds else otherwise, known, ranges)
                 return Select(
-                    decided(condition, known),
-                    decided(then, {**known, **dict.fromkeys(_implied(condition), True)}),
-                    decided(otherwise, {**known, condition: False}),
+                    decided(condition, known, ranges),
+                    decided(then, {**known, **dict.fromkeys(_implied(condition), True)}, ranges),
+                    decided(otherwise, {**known, condition: False}, ranges),
                 )
             case _:
                 return None
