@@ -194,11 +194,13 @@ class Totals:
 
     ``result``: of the left total, ``Read(0)``, and the right one, ``Read(1)``; None: of several values.
     ``neutral``: the total of nothing. ``parts``: whether they are totals of parts, each combined once.
+    ``is_flag``: whether they say whether there is a total at all, which in the end nobody asks.
     """
 
     result: Expression | None
     neutral: float | int | None
     parts: bool = True
+    is_flag: bool = False
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,14 @@ def undefined(found: Found, terms: Collection[str], *, shared: bool) -> None:
 def _is_shared(store: Access, found: Found) -> bool:
     """Return whether a store is to an array of all groups, or of all items of one and no copy.
 
-    Copies have what nobody loads where rows are read with a step. Some wait in registers in between.
+    Copies have what nobody loads where rows are read with a step. Some wait in registers in between. Nor is
+    it asked of the last total whether there is one.
     """
-    inside = {step.around.loop.kind for step in store.path[store.declared.depth :] if step.around is not None}
     array = store.declared.array
-    of_items = isinstance(array, Array) and array.space is Space.GROUP and Kind.ITEM in inside
+    if not isinstance(array, Array) or (array.totals is not None and array.totals.is_flag):
+        return False
+    inside = {step.around.loop.kind for step in store.path[store.declared.depth :] if step.around is not None}
+    of_items = array.space is Space.GROUP and Kind.ITEM in inside
     return Kind.GROUP in inside or (of_items and not _is_copy_in_the_end(store, found))
 
 

@@ -14,11 +14,11 @@ next; it is filled before, and results are finished after.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyloom.ir.inequalities import conjunction
 from polyloom.mdh.lowering.tiles.context import Tiles
-from polyloom.mdh.lowering.tiles.naive import total_types, totals
+from polyloom.mdh.lowering.tiles.naive import partial_totals, total_types, totals
 from polyloom.mdh.lowering.tiles.points import loaded
 from polyloom.mdh.lowering.tiles.strips import Band, band_of, nested, with_strips
 from polyloom.mdh.tree.nodes import (
@@ -182,9 +182,10 @@ def _waiting(tiles: Tiles, tiled: Sequence[int], points: Band, body: Code) -> Co
     parts, names, kinds = _parts_of(tiles, body), totals(tiles), total_types(tiles)
     waiting = {name: tiles.names.of(("waiting", name), f"{name}_waiting") for name in names}
     shape, place = _room(tiles)
+    flags = (replace(t, parts=False) if t.is_flag else None for t in partial_totals(tiles))
     arrays = tuple(
-        Array(name=waiting[n], type=kind, shape=shape, space=Space.GROUP, align=64)
-        for n, kind in zip(names, kinds, strict=True)
+        Array(name=waiting[n], type=kind, shape=shape, space=Space.GROUP, align=64, totals=flag)
+        for n, kind, flag in zip(names, kinds, flags, strict=True)
     )
 
     def moved(code: Code) -> Code:

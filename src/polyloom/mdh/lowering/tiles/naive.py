@@ -149,7 +149,7 @@ def partial_totals(tiles: Tiles) -> tuple[Totals, ...]:
         Totals(result if alone else None, neutral)
         for result, neutral in zip(tiles.combiner.results, tiles.combiner.neutral, strict=True)
     ]
-    return (*values, Totals(None, 0)) if tiles.has_flags else tuple(values)
+    return (*values, Totals(None, 0, is_flag=True)) if tiles.has_flags else tuple(values)
 
 
 def _reduced(tiles: Tiles, points: Points, combiner: Combiner) -> Code:
