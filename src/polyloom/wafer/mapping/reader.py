@@ -15,6 +15,7 @@ from polyloom.diagnostics import Diagnostic, PolyloomError, Source, Span, Unsupp
 from polyloom.ir.evaluation.inputs import described
 from polyloom.ir.program import Program
 from polyloom.ir.relations import element_set, instance_set
+from polyloom.wafer.mapping.digits import with_digits
 from polyloom.wafer.mapping.grid import Grid
 from polyloom.wafer.mapping.legality import check_mapping
 from polyloom.wafer.mapping.mapping import Mapping
@@ -201,7 +202,10 @@ def _read_placement(entry: Entry | None, program: Program) -> tuple[dict[str, is
             raise PolyloomError(_not_a_pe(entry, name))
         if name in placed or name in directions:
             raise PolyloomError(_two_kinds(entry, name))
-        (directions if is_direction else placed)[name] = inside
+        if is_direction:
+            directions[name] = inside
+        else:
+            placed[name] = with_digits(inside)
     return _in_order(placed, program), _in_order(directions, program)
 
 
@@ -230,7 +234,7 @@ def _read_ports(
             raise PolyloomError(_not_a_port(entry, name))
         if name in found:
             raise Unsupported(_index_ranks(entry, name))
-        found[name] = relation.intersect_domain(element_set(tensor))
+        found[name] = with_digits(relation.intersect_domain(element_set(tensor)))
     return {name: found[name] for name in sorted(found, key=lambda n: _first_mention(entry, n))}
 
 
