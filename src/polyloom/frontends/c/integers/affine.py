@@ -20,13 +20,15 @@ from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.functions import AFFINE_FUNCTIONS, affine_function, parameters_of, returned
 from polyloom.frontends.c.scope.literals import integer_literal
 from polyloom.frontends.c.scope.names import Address, Defined, EnumConstant, Known, Scope, Value, Variable
-from polyloom.frontends.c.scope.sets import LARGEST, constant_affine, everywhere
+from polyloom.frontends.c.scope.sets import LARGEST, constant_affine, everywhere, parameter_affine
 from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Scalar, common, is_unsigned, promoted, value_range
 from polyloom.frontends.c.syntax.faults import NotAffine
 from polyloom.ir.expressions import Constant
 from polyloom.ir.types import ElementType
 from polyloom.scop.model import Origin
+
+_DIM = isl.dim_type
 
 INT32 = ElementType.INT32
 
@@ -330,8 +332,18 @@ def _cast(to_type: c_ast.Node, expr: c_ast.Node, node: c_ast.Node, state: State)
 
 
 def fits_in(value: isl.PwAff, element: ElementType, state: State) -> bool:
-    """Whether a value keeps its meaning in a type: of wide signed types that is taken for granted."""
-    return (element.size >= INT32.size and not is_unsigned(element)) or _fits(value, element, state)
+    """Whether a value keeps its meaning in a type: in wide signed types it does but for large constants.
+
+    ``int m = n`` of a ``long n`` is taken to, and 0x80000000 is no ``int``, which becomes negative.
+    """
+    if element.size < INT32.size or is_unsigned(element):
+        return _fits(value, element, state)
+    usual = everywhere()
+    for number in (parameter_affine(name) for name in value.get_var_names(_DIM.param) if name is not None):
+        usual = usual.intersect(number.le_set(constant_affine(_USUAL)))
+        usual = usual.intersect(number.ge_set(constant_affine(-_USUAL)))
+    with state.within(usual):
+        return _fits(value, element, state)
 
 
 def _fits(value: isl.PwAff, element: ElementType, state: State) -> bool:
@@ -341,21 +353,18 @@ def _fits(value: isl.PwAff, element: ElementType, state: State) -> bool:
 
 
 def check_conversion(value: Affine, element: ElementType, node: c_ast.Node, state: State) -> None:
-    """An integer keeps its value in another type; of wide signed types that is taken for granted.
-
-    Errors: ``NotAffine``.
-    """
+    """An integer keeps its value in another type, as ``fits_in`` has it. Errors: ``NotAffine``."""
     if value.type is element or element.is_float:
         return
     unsigned = is_unsigned(element) and not (is_unsigned(value.type) and element.size >= value.type.size)
     proper = value.value.ge_set(constant_affine(0))
     if unsigned and not _proper(proper, f"`{state.text(node)}` is not negative", state):
         raise NotAffine(state.span(node), f"`{state.text(node)}` may be negative, and is made unsigned")
-    if (
-        element.size < INT32.size
-        and element.size < value.type.size
-        and not _fits(value.value, element, state)
-    ):
+    is_narrow = element.size < INT32.size
+    is_wider = value.type.size > element.size
+    may_turn = is_wider or (is_unsigned(value.type) and value.type.size == element.size)
+    asked = is_wider if is_narrow else may_turn and not is_unsigned(element)
+    if asked and not fits_in(value.value, element, state):
         raise NotAffine(state.span(node), f"`{state.text(node)}` may not fit in {element.value}")
 
 
@@ -382,6 +391,10 @@ def _unwrapped(result: Affine, node: c_ast.Node, state: State) -> Affine:
         raise NotAffine(state.span(node), f"`{state.text(node)}` is unsigned and may wrap")
     return replace(result, wraps=False)
 
+
+_USUAL = 2**10
+"""Sizes and iterators for which integers are asked to fit in types of 32 bits and more; of larger ones it is
+taken for granted."""
 
 _WIDE = 8
 """Bytes of a type that no array's extent exceeds."""

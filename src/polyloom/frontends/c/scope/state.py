@@ -207,13 +207,14 @@ class State:
     def assume(self, holding: isl.Set) -> bool:
         """Take for granted that a condition holds here, if that is a question of the parameters alone.
 
-        What is so assumed is part of the context, which is checked before the program runs.
+        What is so assumed is part of the context, which is checked before the program runs. It must be
+        possible, and leave something here.
         """
         failing = self.path.intersect(self.context).intersect(self.limits).subtract(holding)
         refused = without_set(failing, self.iterators).gist(self.limits)
         context = self.context.subtract(refused).coalesce()
-        possible = context.intersect(self.limits)
-        if possible.is_empty() or not self.path.intersect(possible).is_subset(holding):
+        left = self.path.intersect(context).intersect(self.limits)
+        if left.is_empty() or not left.is_subset(holding):
             return False
         self.context = context
         return True
