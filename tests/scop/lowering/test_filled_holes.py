@@ -113,10 +113,10 @@ def test_both_forms_of_a_statement_that_two_ranges_of_sizes_have_are_nodes_of_th
     """Without reductions it is an md_hom where rows end inside, and a nest where some are empty."""
     program = transformed(
         """
-        void kernel(int n, int m, int a[40]) {
+        void kernel(int n, int m, int a[40], int s[1]) {
           for (int i = 0; i <= m; i++) {
-            int s = a[0];
-            for (int j = 0; j <= n - i; j++) s += s;
+            s[0] = a[0];
+            for (int j = 0; j <= n - i; j++) s[0] += s[0];
           }
         }""",
         ReductionMode.IGNORE,

@@ -28,6 +28,8 @@ SET = {
     "a loop inside": f"{EACH} if (w[i]) {{ unsigned s = 1; for (int k = 0; k < n; k++) s += x[k] * w[i];"
     " y[i] = s; }",
     "at an element of data": f"{EACH} if (w[i] < n) {{ unsigned t = x[w[i]]; r[0] += t * t; }}",
+    "in two branches": f"{EACH} {{ unsigned t; if (w[i] > 3) {{ t = x[i]; r[0] += t * t; }}"
+    " if (w[i] % 3) { t = y[i] + 1; r[1] += t * t; } }",
     "of two conditions": f"{EACH} if (w[i] > 3 && x[i] > 2) {{ unsigned t = x[i] + 1; y[i] += t * t; }}",
 }
 OTHERS = {
@@ -38,6 +40,11 @@ OTHERS = {
     f" if ({FIRST} || x[i] > 3) y[i] = t; }}",
     "used under less": f"unsigned t; {EACH} {{ if (({FIRST} || w[i] > 3) && ({FIRST} || x[i] > 2)) t = x[i];"
     f" if ({FIRST} || w[i] > 3) y[i] = t; }}",
+    "used by the next one of a loop inside": f"{EACH} {{ unsigned t; if (w[i] > 3) t = x[i];"
+    " for (int k = 0; k < n; k++) { if (w[i] > 3) y[i] += t * x[k];"
+    " if (w[k] > 1) { t = w[k]; y[k] ^= t; } } }",
+    "in two branches and behind": f"unsigned t = 1; {EACH} {{ if (w[i] > 3) {{ t = x[i]; r[0] += t * t; }}"
+    " if (w[i] % 3) { t = y[i] + 1; r[1] += t * t; } if (w[i] > 2) y[i] = t; }",
     "made of itself": f"unsigned t; {EACH} if ({FIRST} || w[i] > 3)"
     " { t = (i > 0 ? t : 1) * 3 + x[i]; y[i] = t; }",
 }
@@ -56,6 +63,18 @@ def test_locals_that_live_in_a_branch_are_set_in_any_case(name: str) -> None:
 def test_other_locals_keep_their_condition(name: str) -> None:
     scop = read(f"{HEAD} {OTHERS[name]} }}")
     assert with_locals_always_set(scop).statements == scop.statements
+
+
+def test_swaps_through_one_local_are_independent_of_other_iterations() -> None:
+    """The local lives in three branches, in each apart: a median of three is one md_hom."""
+    swaps = "".join(f"if ({a} > {b}) {{ t = {a}; {a} = {b}; {b} = t; }}" for a, b in ("pq", "qs", "pq"))
+    window = "unsigned p = x[i - 1], q = x[i], s = x[i + 1], t;"
+    text = f"for (int i = 1; i < n - 1; i++) {{ {window} {swaps} y[i] = q; }}"
+    loops = transformed(f"{HEAD} {text} }}")
+    assert [type(leaf) for leaf in leaves_in(loops.body)] == [MdHom]
+    given = {"x": np.array([5, 1, 4, 4, 9, 2], np.uint32), "y": np.zeros(6, np.uint32)}
+    found = evaluate_host(loops, {"n": 6}, given)["y"]
+    assert found.tolist() == [0, 4, 4, 4, 4, 0]
 
 
 @pytest.mark.parametrize("name", [*SET, *OTHERS])

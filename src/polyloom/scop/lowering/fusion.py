@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from polyloom.ir.host import HostNode, MdHom, uses
+from polyloom.ir.host import HostNode, MdHom, Nest, uses
 from polyloom.ir.transform.fuse_maps import with_finish, with_initial, with_term
 from polyloom.ir.verification.written_elements import verify_writes
 from polyloom.polyhedra.loops.tree import Branch, Loop, leaves_in, with_leaves
@@ -29,16 +29,16 @@ def fused(body: tuple[HostNode, ...], passing: frozenset[str]) -> tuple[HostNode
 
 
 def without_dead(body: tuple[HostNode, ...], local: frozenset[str]) -> tuple[HostNode, ...]:
-    """Return the nodes without md_homs whose results are local and that no other node reads."""
+    """Return the nodes without md_homs and nests whose results are local and that no other node reads."""
     before: tuple[HostNode, ...] = ()
     while body != before:
         before = body
-        dead = [n for n in leaves_in(body) if isinstance(n, MdHom) and _is_dead(n, body, local)]
+        dead = [n for n in leaves_in(body) if isinstance(n, MdHom | Nest) and _is_dead(n, body, local)]
         body = _without(body, dead)
     return body
 
 
-def _is_dead(node: MdHom, body: tuple[HostNode, ...], local: frozenset[str]) -> bool:
+def _is_dead(node: MdHom | Nest, body: tuple[HostNode, ...], local: frozenset[str]) -> bool:
     """Whether nothing that runs later reads what a node writes; in a loop, whether nothing does."""
     written = uses([node]).written
     place = next((k for k, other in enumerate(body) if other is node), None)

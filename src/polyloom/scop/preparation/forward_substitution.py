@@ -91,10 +91,10 @@ def _renamed(
     changed = {}
     for statement in scop.statements:
         if statement is giving:
-            changed[statement.name] = replace(giving, target=_called(giving.target, own.name))
+            changed[statement.name] = replace(giving, target=called(giving.target, own.name))
         elif first < order_of(entries[statement.name]) <= last:
             whole = _unconditional(over, array) if statement is over else statement
-            reads = (_called(r, own.name) if r.array == array.name else r for r in whole.reads)
+            reads = (called(r, own.name) if r.array == array.name else r for r in whole.reads)
             changed[statement.name] = replace(whole, reads=tuple(reads))
     statements = tuple(changed.get(s.name, s) for s in scop.statements)
     renamed = replace(scop, statements=statements, arrays=(*scop.arrays, own))
@@ -144,7 +144,7 @@ def _unconditional(statement: ScopStatement, array: ScopArray) -> ScopStatement:
     return replace(statement, reads=reads, value=Select(statement.condition, value, old), condition=None)
 
 
-def _called(access: ScopAccess, array: str) -> ScopAccess:
+def called(access: ScopAccess, array: str) -> ScopAccess:
     """Return an access to another array, at the same indices."""
     return replace(access, array=array, relation=access.relation.set_tuple_name(_DIM.out, array))
 
