@@ -64,6 +64,13 @@ def test_rows_of_a_stencil_are_tiles_of_registers_and_threads_share_rows() -> No
     assert all(s.group[0] and not s.group[1] for s in found if s.vector == 1)
 
 
+@pytest.mark.parametrize("n", [3961, 3967])
+def test_sums_have_several_vectors_of_totals_where_no_number_of_them_divides_the_length(n: int) -> None:
+    """17 x 233 vectors and a prime number of them: one vector of totals would wait for itself."""
+    width = native().vector_bytes // ElementType.FLOAT32.size
+    assert max(s.private[0] for s in space(dot(n * width)).designs() if s.vector == 0) == 8
+
+
 def test_vectors_run_where_a_constant_is_copied_for_them() -> None:
     """Elements of a constant that lie apart are packed once; those of others are not copied."""
     program = PROGRAMS["convolution"]

@@ -313,7 +313,10 @@ class _Designs:
         for d in reversed(reduced):
             n = ceil(self.extent(d) / self.width) if d == v else self.extent(d)
             most = min(room, int(TOTALS * self.registers) // totals) if d == v else room
-            size = n if n <= min(SHORT, most) else _divisor(n, min(LONGEST_UNROLL, max(1, most)))
+            longest = min(LONGEST_UNROLL, max(1, most))
+            size = n if n <= min(SHORT, most) else _divisor(n, longest)
+            if d == v and 2 * size < longest and n >= SHORT * longest:
+                size = longest  # few vectors are left over, and sums wait for each other where one has all
             if size > 1:
                 found.append({**found[-1], d: size})
                 room //= size
