@@ -115,3 +115,27 @@ def test_groups_of_statements(body: str, expected: str) -> None:
     head = "void kernel(int n, long x[n], long y[n], long out[2]) {\nlong s = out[0], t = out[1];\n"
     head += "#pragma scop\n"
     assert form(transformed(f"{head}{body}\n#pragma endscop\nout[0] = s; out[1] = t; }}")) == expected
+
+
+@pytest.mark.parametrize(
+    "kinds", [("unsigned char", "unsigned char"), ("unsigned short", "int"), ("short", "short")]
+)
+@pytest.mark.parametrize(
+    "body", ["if (e[i] > s) s = e[i];", "s = e[i] > s ? e[i] : s;", "s = s < e[i] ? e[i] : s;"]
+)
+def test_maxima_of_small_integers_are_compared_as_wider_ones(kinds: tuple[str, str], body: str) -> None:
+    elements, kind = kinds
+    assert form(transformed(integers(elements, kind, body))) == "(max)"
+
+
+@pytest.mark.parametrize(
+    "kinds", [("unsigned char", "signed char"), ("short", "unsigned char"), ("int", "short")]
+)
+def test_maxima_that_are_cut_off_are_none(kinds: tuple[str, str]) -> None:
+    """What is kept is not what was compared."""
+    assert "nest()" in form(transformed(integers(*kinds, "if (e[i] > s) s = e[i];")))
+
+
+def integers(elements: str, kind: str, body: str) -> str:
+    head = f"{kind} kernel(int n, {elements} e[n]) {{ {kind} s = 1;"
+    return f"{head}\n#pragma scop\nfor (int i = 0; i < n; i++) {{ {body} }}\n#pragma endscop\nreturn s; }}"

@@ -409,7 +409,8 @@ def peeled(expression: Expression) -> Expression:
 
 
 def _keeps(from_: ElementType, to: ElementType) -> bool:
-    if from_.is_float:
-        return to.is_float and to.size >= from_.size
-    signs = from_.value.startswith("int") == to.value.startswith("int")
-    return (not to.is_float and signs and to.size >= from_.size) or (to.is_float and to.size > from_.size)
+    """Whether a type has all values of another one."""
+    if from_.is_float or to.is_float:
+        return to.is_float and to.size >= from_.size + (not from_.is_float)
+    signed, wants_sign = (kind.value.startswith("int") for kind in (from_, to))
+    return to.size >= from_.size + (wants_sign and not signed) and (wants_sign or not signed)
