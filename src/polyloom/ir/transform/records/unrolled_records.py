@@ -4,7 +4,8 @@
 
 Records are what a row of two, three or four elements in memory is: colours of a pixel, coordinates, the two
 parts of a complex number. Vectors run along the records then, and are stored as whole lines; vectors along
-the parts would have two to four elements. A sum over the parts of a record becomes its terms, in their order.
+the parts would have two to four elements. A sum over the parts of a record becomes its terms, in their order,
+as one over a small window does (``windows``).
 Rows that are one with the next ones stay as they are: they are longer rows.
 
 Not in the papers.
@@ -12,16 +13,20 @@ Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
 
-from polyloom.ir.expressions import Constant, Expression, Iterator, Read
-from polyloom.ir.host import Combiner, HostNode, HostProgram, Index, MdHom, Order, View
-from polyloom.ir.rebuild import rebuilt
+from polyloom.ir.expressions import Expression
+from polyloom.ir.host import HostNode, HostProgram, Index, MdHom, View
 from polyloom.ir.transform.flatten_dimensions import Buffers, lie_in_rows
 from polyloom.ir.transform.fuse_maps import combined_dimensions
-from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in, sum_of, with_leaves
+from polyloom.ir.transform.records.windows import over_windows
+from polyloom.ir.transform.records.written_out import (
+    Point,
+    can_be_written_out,
+    map_without,
+    written_out,
+)
+from polyloom.polyhedra.loops.tree import Number, names_in, with_leaves
 
 LINES = (2, 3, 4)
 """How many elements a record may have."""
@@ -38,7 +43,7 @@ def unrolled_records(program: HostProgram) -> HostProgram:
     buffers = {b.name: b for b in program.buffers}
 
     def change(node: HostNode) -> tuple[HostNode, ...]:
-        return (over_records(node, buffers) if isinstance(node, MdHom) else node,)
+        return (over_records(over_windows(node), buffers) if isinstance(node, MdHom) else node,)
 
     return replace(program, body=with_leaves(program.body, change))
 
@@ -114,64 +119,10 @@ def _unrolled(hom: MdHom, d: int) -> MdHom:
     inputs: dict[View, int] = {}
     terms, outputs = list[Expression](), list[View]()
     for point in range(_points(hom, d)):
-        at = _Point(d, point, hom.inputs, inputs)
+        at = Point({d: point}, hom.inputs, inputs)
         terms += [at.value(term) for term in hom.terms]
         outputs += [at.view(view) for view in hom.outputs]
-    return _map_without(hom, d, inputs, outputs, terms)
-
-
-def _map_without(
-    hom: MdHom, d: int, inputs: Iterable[View], outputs: Iterable[View], terms: Sequence[Expression]
-) -> MdHom:
-    """Return a map over the other dimensions, with these views and scalar functions of them."""
-    stay = [k for k in range(len(hom.extents)) if k != d]
-    return replace(
-        hom,
-        iterators=tuple(hom.iterators[k] for k in stay),
-        extents=tuple(hom.extents[k] for k in stay),
-        combine=tuple(hom.combine[k] for k in stay),
-        inputs=tuple(inputs),
-        outputs=tuple(outputs),
-        terms=tuple(terms),
-        initial=(None,) * len(terms),
-        finish=(None,) * len(terms),
-    )
-
-
-class _Point:
-    """A point of a dimension: views and scalar functions there, without it.
-
-    ``inputs``: the places of all views that are read, to which those that are read here are added.
-    """
-
-    def __init__(self, d: int, point: int, views: Sequence[View], inputs: dict[View, int]) -> None:
-        self.d, self.point, self.views, self.inputs = d, point, views, inputs
-
-    def view(self, view: View) -> View:
-        """Return which element a view names."""
-        indices = (self._index(i) if isinstance(i, Index) else self.value(i) for i in view.indices)
-        return View(view.buffer, tuple(indices), view.span)
-
-    def value(self, value: Expression) -> Expression:
-        """Return a scalar function, of reads of all views that are found."""
-        return rebuilt(value, self._leaf)
-
-    def _index(self, index: Index) -> Index:
-        steps = index.coefficients
-        offset: IntExpression = sum_of([(1, index.offset), (steps[self.d] * self.point, Number(1))])
-        return Index((*steps[: self.d], *steps[self.d + 1 :]), offset)
-
-    def _leaf(self, part: Expression) -> Expression | None:
-        match part:
-            case Read(position=position, type=kind):
-                view = self.view(self.views[position])
-                return Read(self.inputs.setdefault(view, len(self.inputs)), kind)
-            case Iterator(dimension=dimension, type=kind):
-                if dimension == self.d:
-                    return Constant(self.point, kind)
-                return Iterator(dimension - (dimension > self.d), kind)
-            case _:
-                return None
+    return map_without((d,), hom, inputs=inputs, outputs=outputs, terms=terms)
 
 
 # Sums over the parts of a record
@@ -180,50 +131,15 @@ class _Point:
 def _unrolled_sum(hom: MdHom, buffers: Buffers) -> MdHom:
     """Return a map of all terms of a reduction over the parts of a record; itself where it is none."""
     d = _summed_dimension(hom, buffers)
-    if d is None:
-        return hom
-    inputs: dict[View, int] = {}
-    points = [_Point(d, point, hom.inputs, inputs) for point in range(_points(hom, d))]
-    (term,), (initial,), (end,) = hom.terms, hom.initial, hom.finish
-    combiner = hom.combine[d].combiner
-    assert combiner is not None
-    (neutral,) = combiner.neutral
-    parts = [point.value(term) for point in points]
-    if initial is not None:
-        parts.insert(0, points[0].value(initial))
-    elif neutral is not None:
-        parts.insert(0, Constant(neutral, term.type))
-    total = reduce(partial(_combined, combiner), parts)
-    if end is not None:
-        total = _with_total(end, len(hom.inputs), total, points[0])
-    return _map_without(hom, d, inputs, map(points[0].view, hom.outputs), [total])
+    return hom if d is None else written_out(hom)
 
 
 def _summed_dimension(hom: MdHom, buffers: Buffers) -> int | None:
     """Return the dimension of a reduction over all parts of some records of its inputs; None: it is none."""
     reduced = combined_dimensions(hom)
-    if len(reduced) != 1 or len(hom.extents) < 2 or len(hom.outputs) != 1 or hom.guard is not None:
+    if len(reduced) != 1 or not can_be_written_out(hom):
         return None
     (d,) = reduced
     found = [_record(hom, view, d, buffers) for view in hom.inputs]
     has_records = any(record is not None and record.length == _points(hom, d) for record in found)
-    is_kept = all(isinstance(index, Index) for index in hom.outputs[0].indices)
-    is_reduction = hom.combine[d].order is Order.POINTWISE and hom.combine[d].combiner is not None
-    return d if is_reduction and has_records and is_kept and _is_free(hom, d) else None
-
-
-def _combined(combiner: Combiner, left: Expression, right: Expression) -> Expression:
-    """Return what an operator of one result makes of two values."""
-    both = left, right
-    return rebuilt(combiner.results[0], lambda part: both[part.position] if isinstance(part, Read) else None)
-
-
-def _with_total(end: Expression, position: int, total: Expression, at: _Point) -> Expression:
-    """Return what is made of a total, with that in place of its read."""
-
-    def leaf(part: Expression) -> Expression | None:
-        if isinstance(part, Read) and part.position == position:
-            return total
-        return at.value(part) if isinstance(part, Read | Iterator) else None
-
-    return rebuilt(end, leaf)
+    return d if has_records and _is_free(hom, d) else None

@@ -150,7 +150,8 @@ def _in_vectors(facts: TileFacts, d: int, reads: Reads, device: DeviceModel) -> 
     group = tuple(part if size == 1 else size for size, part in pairs)
     if width == 1:
         return None
-    return LoopSizes(facts.under(replace(facts.schedule, vector=d, width=width, group=group)), reads)
+    in_vectors = replace(facts.schedule, vector=d, width=width, group=group)
+    return LoopSizes(facts.under(in_vectors), reads, has_tiles=False)
 
 
 def _are_near(d: int, reads: Reads) -> bool:

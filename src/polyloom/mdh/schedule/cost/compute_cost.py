@@ -271,7 +271,8 @@ class CycleModel:
         regs, width = self.step.registers_per_value, self.sizes.facts.schedule.width
         if self.sizes.facts.combiner is None:
             stored = self.sizes.totals * regs * self.costs.stored_vector
-            return stored + self.costs.map_tile + self._scattered_stores(width)
+            start = self.costs.map_tile if self.sizes.has_tiles else 0.0
+            return stored + start + self._scattered_stores(width)
         lanes = self.costs.combined_lanes if self.sizes.facts.vector_is_reduced else 0.0
         start = self.sizes.totals * regs * self.costs.total + self.sizes.totals * lanes
         start += self.costs.reduction_tile

@@ -105,10 +105,14 @@ class Work:
 
 @dataclass(frozen=True)
 class LoopSizes:
-    """Extents, tiles, trips and accesses under a schedule."""
+    """Extents, tiles, trips and accesses under a schedule.
+
+    ``has_tiles``: whether its vectors are register tiles of ours; else those of a loop of the C compiler's.
+    """
 
     facts: TileFacts
     reads: Reads
+    has_tiles: bool = True
 
     @cached_property
     def extents(self) -> tuple[int, ...]:
