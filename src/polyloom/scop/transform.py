@@ -43,6 +43,7 @@ from polyloom.scop.preparation.branches import joined
 from polyloom.scop.preparation.choices import with_choices_made
 from polyloom.scop.preparation.conditional_locals import with_locals_always_set
 from polyloom.scop.preparation.coordinates import over_written
+from polyloom.scop.preparation.decisions import with_decisions
 from polyloom.scop.preparation.excluded_points import with_excluded_points
 from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
@@ -232,7 +233,7 @@ def prepared(scop: Scop, mode: ReductionMode, *, strict: bool) -> Scop:
     if mode is ReductionMode.DETECT:
         fewer = with_accumulators_joined(found, strict=strict)
         found = found if fewer is found else substituted(fewer)
-    return without_unchanged(with_last_values(found))
+    return without_unchanged(with_decisions(with_last_values(found)))
 
 
 def _parallel(
