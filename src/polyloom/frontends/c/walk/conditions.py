@@ -9,16 +9,19 @@ from __future__ import annotations
 import islpy as isl
 from pycparser import c_ast
 
+from polyloom.diagnostics import PolyloomError
 from polyloom.frontends.c.expressions.memory import accessed, place_of
 from polyloom.frontends.c.expressions.values import truth
 from polyloom.frontends.c.integers.affine import holds
 from polyloom.frontends.c.scope.conversions import both, converted, truth_of
-from polyloom.frontends.c.scope.names import Index, Place, Variable
+from polyloom.frontends.c.scope.functions import returned
+from polyloom.frontends.c.scope.names import Defined, Index, Place, Variable
 from polyloom.frontends.c.scope.sets import everywhere, parameter_affine
 from polyloom.frontends.c.scope.state import Mode, State
-from polyloom.frontends.c.scope.types import INT
+from polyloom.frontends.c.scope.types import INT, Record
 from polyloom.frontends.c.scope.writes import changed_bases, contains, names_in
 from polyloom.frontends.c.syntax.faults import NotAffine
+from polyloom.frontends.c.syntax.nodes import nodes_in
 from polyloom.frontends.c.walk.drafting import begin
 from polyloom.ir.expressions import Expression, ParameterValue, Read
 from polyloom.scop.model import Origin
@@ -67,9 +70,31 @@ def _keep_everywhere(target: Place, node: c_ast.Node, state: State) -> None:
 def _needed(node: c_ast.If, state: State) -> bool:
     """Whether the branches hold more than one statement, and change what the condition reads."""
     statements = [s for s in (_only(node.iftrue), node.iffalse) if s is not None]
-    single = len(statements) == 1 and isinstance(statements[0], (c_ast.Assignment, c_ast.UnaryOp))
+    single = len(statements) == 1 and _stores_once(statements[0], state)
     calls = contains(node.cond, (c_ast.FuncCall,)) is not None
     return not single and (calls or _changed(node, state))
+
+
+def _stores_once(node: c_ast.Node, state: State) -> bool:
+    """Whether a statement stores one number: no ``b = a = e``, no structure, no function with a body."""
+    match node:
+        case c_ast.Assignment(lvalue=target, rvalue=source):
+            try:
+                whole = isinstance(state.above.place(target, state).type, Record)
+            except PolyloomError:
+                return False
+            return not whole and not any(_stores_more(part, state) for part in nodes_in(source))
+        case _:
+            return isinstance(node, c_ast.UnaryOp)
+
+
+def _stores_more(node: c_ast.Node, state: State) -> bool:
+    match node:
+        case c_ast.FuncCall(name=c_ast.ID(name=name)):
+            found = state.scope.file.names.get(name)
+            return isinstance(found, Defined) and found.body is not None and returned(found) is None
+        case _:
+            return isinstance(node, c_ast.Assignment)
 
 
 def _only(node: c_ast.Node | None) -> c_ast.Node | None:
