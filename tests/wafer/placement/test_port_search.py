@@ -14,7 +14,7 @@ from polyloom.ir.host import Index
 from polyloom.ir.program import Program
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.mapping.mapping import Mapping
-from polyloom.wafer.mapping.reader import read_given
+from polyloom.wafer.mapping.reader import read_given, read_mapping
 from polyloom.wafer.placement.boxes import Movement
 from polyloom.wafer.placement.candidates import (
     _BETTER,
@@ -38,6 +38,7 @@ from polyloom.wafer.placement.plan import (
     first_plan,
     traffic_cycles,
 )
+from polyloom.wafer.placement.ports import Port, output_text
 from polyloom.wafer.placement.search import Ranked
 
 PROGRAM = read_program("lair twice(): float16 x[8][12] -> float16 y[8][12]\n"
@@ -54,6 +55,25 @@ def _places(rows: int) -> tuple[Place, ...]:
 PLACES = _places(2)
 PLAN = first_plan(PROBLEM, Grid(4, 4), PLACES)
 NORTH_IN, EAST_OUT = "-> [PE[i//2, -1]", "-> [PE[4, j//3]"
+
+
+def _leaving(y: Coordinate, size: tuple[int, int]) -> str:
+    """Return the port of ``y`` in the south, of a column of PEs that have its parts by a coordinate."""
+    places = (Place(Coordinate(), y),)
+    text = (
+        f"size: {{ PE[{size[0]}, {size[1]}] }}\ncompute_map: {{ {places[0].text(PROGRAM.statements[0])} }}\n"
+    )
+    placed = read_mapping(Source("<map>", text), PROGRAM)
+    return output_text(PROGRAM, placed, places, "y", Port(Side.SOUTH, (0, 1)))
+
+
+def test_all_that_a_pe_of_a_line_has_leaves_at_once() -> None:
+    """Else each of its rows leaves between those of others, in as many pieces: a round of turns for each."""
+    rows, columns = (Tile(Index.unit(k, 2), 0, n, m) for k, n, m in ((0, 7, 2), (1, 11, 3)))
+    assert _leaving(Coordinate((rows,)), (1, 4)).endswith("-> [PE[0, 4] -> index[i, j]]")
+    assert _leaving(Coordinate((columns,)), (1, 4)).endswith("-> [PE[0, 4] -> index[j, i]]")
+    both = _leaving(Coordinate((rows, replace(columns, step=4))), (1, 16))
+    assert both.endswith("-> [PE[0, 16] -> index[i//2 + 4*(j//3), i mod 2, j mod 3]]")
 
 
 def test_ports_on_the_other_axis_begin_where_elements_come_and_leave_in_order() -> None:

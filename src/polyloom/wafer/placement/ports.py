@@ -245,7 +245,32 @@ def _plain_output(tensor: Buffer, statement: Statement, place: Place, port: Port
             indices[d] = f"{names[d]} mod {tile.size}" if tile.size > 1 else "0"
     heads = [f"{name} = 0:{n - 1}" for name, n in zip(names, tensor.extents, strict=True)]
     pe = external(port.side, grid, " + ".join(lines) or "0")
-    return _port_text(tensor, heads, pe, indices, port.order)
+    ordered = _at_once(tensor, statement, (place.x, place.y)[1 - port.axis], indices, port.order)
+    return _port_text(tensor, heads, pe, ordered, range(len(ordered)))
+
+
+def _at_once(
+    tensor: Buffer, statement: Statement, along: Coordinate, indices: list[str], order: Sequence[int]
+) -> list[str]:
+    """Return indices in an order in which all that a PE of a line has leaves at once.
+
+    What the line is cut by comes first: ``y[k][h]`` leaves ``PE[0, h//2]`` by ``index[h, k]``. Of several
+    tiles that is their number: ``PE[0, h//2 + 4*k]`` by ``index[h//2 + 4*k, h mod 2, 0]``.
+    """
+    names, dims = _names(tensor), _dims_of_iterators(statement)
+    tiles = sorted((t for t in along.tiles if t.count > 1 and t.iterator in dims), key=lambda t: t.step)
+    cut = {dims[t.iterator]: t for t in tiles if t.iterator is not None}
+    if any(t.cycle or not _is_whole(tensor, statement, d) for d, t in cut.items()):
+        return [indices[d] for d in order]
+    if len(cut) < 2:
+        return [indices[d] for d in (*cut, *(d for d in order if d not in cut))]
+    number, step = list[str](), 1
+    for d, tile in cut.items():
+        line = _line(tensor, statement, tile, d)
+        number.append(line if step == 1 else f"{step}*({line})")
+        step *= tile.count
+    inner = {d: f"{names[d]} mod {t.size}" if t.size > 1 else "0" for d, t in cut.items()}
+    return [" + ".join(number), *(inner.get(d, indices[d]) for d in order)]
 
 
 def _dims_of_iterators(statement: Statement) -> dict[int, int]:
