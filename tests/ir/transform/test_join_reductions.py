@@ -9,13 +9,14 @@ from c_host_programs import host_programs_of
 from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.ir.transform.joining.maps import joined_maps
+from polyloom.ir.transform.joining.reductions import MOST_RESULTS
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.programs import verify
 from polyloom.polyhedra.loops.tree import leaves_in
 
 N = 13
 ARGUMENTS = (
-    "int n, unsigned x[n], unsigned y[n], unsigned A[n][n], unsigned s[n], unsigned t[n], unsigned o[8],"
+    "int n, unsigned x[n], unsigned y[n], unsigned A[n][n], unsigned s[n], unsigned t[n], unsigned o[9],"
     " double d[n], double r[2]"
 )
 
@@ -90,7 +91,7 @@ def test_what_stays_apart(body: str) -> None:
 
 
 def test_no_more_than_registers_hold() -> None:
-    sums = "".join(f"o[{k}] += x[i] * {k + 1};" for k in range(5))
+    sums = "".join(f"o[{k}] += x[i] * {k + 1};" for k in range(MOST_RESULTS + 1))
     program = special(f"for (int i = 0; i < n; i++) {{ {sums} }}")
     found = reductions(assert_same(program))
-    assert sorted(len(node.outputs) for node in found) == [1, 4]
+    assert sorted(len(node.outputs) for node in found) == [1, MOST_RESULTS]

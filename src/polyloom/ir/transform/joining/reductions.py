@@ -25,8 +25,8 @@ from polyloom.ir.transform.fuse_maps import (
 )
 from polyloom.ir.transform.joining.elements import are_apart
 
-MOST_RESULTS = 4
-"""How many results a joined reduction has: each takes registers for the totals of several vectors."""
+MOST_RESULTS = 8
+"""How many results a joined reduction has: each takes registers for the totals of a vector or several."""
 
 _ALONE = frozenset({BinaryOp.ADD, BinaryOp.MULTIPLY, BinaryOp.MAXIMUM, BinaryOp.MINIMUM})
 
