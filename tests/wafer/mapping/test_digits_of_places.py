@@ -35,8 +35,9 @@ PORT = """{ y[i, j, k] -> [PE[i//4 + 32*j + 128*(k//2), 64] -> index[i mod 4, 0,
         PORT,
         "{ f[k, h] -> PE[k//3 + 5*h, 7] : 0 <= k < 13 and 0 <= h < 4 }",
         "{ f[k, h] -> PE[2 + k mod 3 + 3*h, h] : 0 <= k < 13 and 2 <= h < 6 }",
-        "{ f[k, h] -> PE[6*(k//2) + h, 0] : 0 <= k < 5 and 1 <= h < 4 }",
-        "{ f[k, h] -> PE[4*h - k, 0] : 0 <= k < 4 and 0 <= h < 4 }",
+        "{ f[k, h] -> PE[6*(k//2) + h//2, 0] : 0 <= k < 5 and 2 <= h < 8 }",
+        "{ f[k, h] -> PE[4*h - k//2, 0] : 0 <= k < 8 and 0 <= h < 4 }",
+        "{ f[k, h, w] -> PE[k + 4*h + 20*(w//2), 0] : 0 <= k < 4 and 0 <= h < 5 and 0 <= w < 7 }",
     ],
 )
 def test_numbers_are_the_same_relation_in_other_words(text: str) -> None:
@@ -51,6 +52,7 @@ def test_numbers_are_the_same_relation_in_other_words(text: str) -> None:
     [
         "{ f[i, j] -> PE[i + j, 0] : 0 <= i < 5 and 0 <= j < 5 }",
         "{ f[i, j] -> PE[i + 5*j, 0] : 0 <= i < 6 and 0 <= j < 5 }",
+        "{ f[i, j] -> PE[i + 6*(j//2), 0] : 0 <= i < 6 and 0 <= j < 5 }",
         "{ f[i, j] -> PE[(i + j)//2 + 8*j, 0] : 0 <= i < 5 and 0 <= j < 5 }",
         "{ f[i, j] -> PE[2*i + 10*j, 0] : 0 <= i < 5 and 0 <= j < 5 }",
         "{ f[i, j] -> PE[i + 5*j, 0] : false }",

@@ -71,7 +71,13 @@ def _digits(coordinate: isl.Aff, domain: isl.Set) -> tuple[_Digit, ...]:
     small = all(
         b % a == 0 and d.high - d.low < b // a for d, (a, b) in zip(found, pairwise(weights), strict=False)
     )
-    return tuple(found) if weights[:1] == [1] and small else ()
+    simple = len(found) == 2 and _is_iterator(found[0].value)
+    return tuple(found) if weights[:1] == [1] and small and not simple else ()
+
+
+def _is_iterator(value: isl.Aff) -> bool:
+    """Whether a digit is an iterator and no quotient: of two digits isl finds both where one is left over."""
+    return all(value.get_coefficient_val(_DIM.div, j).is_zero() for j in range(value.dim(_DIM.div)))
 
 
 def _weighted(coordinate: isl.Aff) -> Iterator[tuple[isl.Val, isl.Aff, set[int]]]:
