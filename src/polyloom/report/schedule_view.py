@@ -86,6 +86,7 @@ _KINDS = {
     Kind.VECTOR: "vector",
     Kind.GROUP: "parallel",
     Kind.INDEPENDENT: "independent",
+    Kind.REDUCING: "sequential",
     Kind.ITEM: "parallel",
 }
 
@@ -126,7 +127,7 @@ def _cut(cut: Cut) -> str:
             if not cut.points:
                 return "parallel"
             return f"parallel in tiles of {cut.points}" if cut.points > 1 else "parallel, point by point"
-        case Kind.INDEPENDENT:
+        case Kind.INDEPENDENT | Kind.REDUCING:
             return "point by point, in vectors where the compiler has them"
         case Kind.UNROLLED:
             return f"{cut.extent} at once (unrolled, in registers)"

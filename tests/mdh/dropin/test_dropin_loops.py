@@ -584,6 +584,42 @@ def test_strict_programs_do_not_contract(tmp_path: Path) -> None:
     assert y.tolist() == wanted.tolist()
 
 
+LAGS = """\
+#include <stdio.h>
+#include <stdlib.h>
+void correlate(int n, int m, const float *restrict s, float *restrict r) {
+#pragma scop
+  for (int l = 0; l < m; l++) {
+    float a = 0;
+    for (int i = 0; i < n - l; i++) a += s[i] * s[i + l];
+    r[l] = a;
+  }
+#pragma endscop
+}
+int main(void) {
+  static float s[700], r[100];
+  for (int i = 0; i < 700; i++) s[i] = i % 13 - 6;
+  for (int m = 1; m < 100; m += 33) {
+    correlate(700 - m, m, s, r);
+    for (int l = 0; l < m; l++) printf("%g\\n", r[l]);
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("options", [("-fopenmp",), ()], ids=["openmp", "alone"])
+def test_sums_beside_vectors_are_combined_in_any_order(options: tuple[str, ...], tmp_path: Path) -> None:
+    """Sums of small integers in floats are the same in any order."""
+    source = tmp_path / "correlate.c"
+    source.write_text(LAGS)
+    folder = made(source, tmp_path / "out")
+    assert "IN_ANY_ORDER(+, total)" in (folder / FUNCTIONS).read_text()
+    assert printed(built(folder, "-Wall", "-Werror", *options)) == expected(source, tmp_path / "sequential")
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for vectors of AVX2")
 def test_plain_loops_are_in_vectors_without_being_asked_for(tmp_path: Path) -> None:
     """Steps that depend on each other, of loops that run in order: -O2 alone makes no vectors of them."""

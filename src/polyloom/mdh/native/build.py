@@ -19,7 +19,10 @@ from polyloom.diagnostics import PolyloomError, error
 from polyloom.mdh.device.pocl import processor_flags
 from polyloom.programs import ProgramFault, run_program
 
-FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-w")
+FLAGS = (
+    *("-std=gnu11", "-O3", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-w"),
+    *("-fopenmp-simd", "-DOPENMP_SIMD"),
+)
 PROCESSORS = (("-march=native", "-mno-avx512fp16"), ("-march=native",), ("-mcpu=native",), ())
 """Tried in this order: gcc 12 writes a masked ``vmovsh`` for AVX512-FP16, which assemblers refuse."""
 

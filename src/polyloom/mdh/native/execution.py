@@ -34,6 +34,7 @@ from polyloom.mdh.lowering.nests.interchanged_loops import interchanged_loops
 from polyloom.mdh.lowering.nests.joined_updates import joined_updates
 from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vectors
 from polyloom.mdh.lowering.nests.maps_in_order import maps_in_order
+from polyloom.mdh.lowering.nests.reducing_loops import reducing_loops
 from polyloom.mdh.lowering.nests.scalars_in_registers import scalars_in_registers
 from polyloom.mdh.lowering.nests.scans_in_vectors import scans_in_vectors
 from polyloom.mdh.lowering.nests.wide_counters import wide_counters
@@ -122,7 +123,7 @@ def _tree_for(program: HostProgram, schedules: Schedules, device: DeviceModel, *
     tree = program_tree(program, lower, rows.reshaped, marked=marked)
     tree = joined_updates(interchanged_loops(tree, device.compute_units))
     tree = scans_in_vectors(recurrences_in_vectors(tree, device.vector_bytes), device.vector_bytes)
-    tree = carried_vectors(tree, device.vector_bytes)
+    tree = reducing_loops(carried_vectors(tree, device.vector_bytes))
     tree = alone_if_quick(for_a_team(independent_rows(tree, device.compute_units)))
     return proved(program, without_needless_barriers(tree))
 

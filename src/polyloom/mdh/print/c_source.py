@@ -26,6 +26,7 @@ from polyloom.mdh.print.asked_iterations import BITS
 from polyloom.mdh.print.asked_iterations import NAMES as ASKED_NAMES
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_statements import (
+    IN_ANY_ORDER,
     array_variable,
     block_lines,
     declared,
@@ -100,12 +101,14 @@ _TAKEN = (
     "in_register",
     "loaded_later",
     "UNROLLED",
+    "PRAGMA",
+    "IN_ANY_ORDER",
     *NAMES,
     *ROWS,
     *ASKED_NAMES,
     *COUNTERS,
 )
-_DEFINITIONS = (IN_REGISTER, UNROLLED, TEAM, PART, WORK, BITS)
+_DEFINITIONS = (IN_REGISTER, UNROLLED, IN_ANY_ORDER, TEAM, PART, WORK, BITS)
 _COUNTS = tuple(f"{word}_{k}" for word in ("work", "trips") for k in range(64))
 
 

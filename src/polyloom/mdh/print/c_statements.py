@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from math import prod
 
-from polyloom.ir.expressions import Read
+from polyloom.ir.expressions import Binary, BinaryOp, Read
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.asked_iterations import asked_lines
 from polyloom.mdh.print.c_scope import Scope, Variable
@@ -40,6 +40,15 @@ from polyloom.polyhedra.loops.tree import Number
 MOST_ON_STACK = 2**15
 """Bytes of an array up to which it lies on the stack; larger ones are scratch memory of the thread."""
 
+
+IN_ANY_ORDER = """\
+#define PRAGMA(text) _Pragma(#text)
+#if defined(_OPENMP) || defined(OPENMP_SIMD)
+#define IN_ANY_ORDER(sign, total) PRAGMA(omp simd reduction(sign : total))
+#else
+#define IN_ANY_ORDER(sign, total) /* the loop behind it may go in any order */
+#endif
+"""
 
 WIDE = 80
 """Characters of a line that fills several registers, at most, without what it is indented by."""
@@ -252,9 +261,22 @@ def loop_lines(loop: For, scope: Scope) -> Iterator[str]:
         yield AS_IT_IS
     if loop.kind is Kind.INDEPENDENT and scope.dialect.independent:
         yield scope.dialect.independent
+    if loop.kind is Kind.REDUCING:
+        yield from _in_any_order(loop, scope)
     yield f"{loop_head(loop, scope)} {{"
     yield from indented(block_lines(loop.body, inside, kept))
     yield "}"
+
+
+def _in_any_order(loop: For, scope: Scope) -> Iterator[str]:
+    """Yield what says that the points of a loop may be added up, or multiplied, in any order."""
+    (store,) = loop.body
+    assert isinstance(store, Store) and isinstance(store.value.expression, Binary)
+    total = scope.variable(store.array).text
+    if scope.dialect.reducing and total.isidentifier():
+        scope.needs.definitions[IN_ANY_ORDER] = None
+        sign = {BinaryOp.ADD: "+", BinaryOp.MULTIPLY: "*"}[store.value.expression.op]
+        yield scope.dialect.reducing.format(sign=sign, total=total)
 
 
 def loop_head(loop: For, scope: Scope) -> str:

@@ -74,7 +74,8 @@ class Dialect:
     ``has_prefetches``: whether elements may be asked for before they are stored (``prefetches``).
     ``keeps_vectors``: whether vectors that several sums use are kept in registers (``kept_vectors``).
     ``finds_asked_iterations``: whether iterations that data asks for are found first (``asked_iterations``).
-    ``independent``: what stands before a loop whose points are independent.
+    ``independent``: what stands before a loop whose points are independent; ``reducing``: before one whose
+    points are combined into a ``{total}`` by a ``{sign}``.
     ``written_out``: what stands before a loop over lanes that the compiler is to write out.
     ``function_head``: what helpers begin with. ``owner``: what names of those for integers of loops
     begin with, where they stand among names of others.
@@ -113,6 +114,7 @@ class Dialect:
     keeps_vectors: bool = False
     finds_asked_iterations: bool = False
     independent: str = ""
+    reducing: str = ""
     written_out: str = ""
     quick: bool = False
     needs: Needs | None = None
@@ -368,6 +370,7 @@ C = Dialect(
     keeps_vectors=True,
     finds_asked_iterations=True,
     independent="#pragma GCC ivdep",
+    reducing="IN_ANY_ORDER({sign}, {total})",
 )
 
 CUDA = replace(

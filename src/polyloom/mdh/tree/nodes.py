@@ -39,6 +39,8 @@ class Kind(Enum):
     """Points are independent: threads of a team, or work-groups. No group loop is inside another kind."""
     INDEPENDENT = "independent for"
     """Points are independent, and one thread carries them out: a compiler may make vectors of them."""
+    REDUCING = "reducing for"
+    """Points are combined into one total in any order, by one thread: a compiler may make vectors of them."""
     ITEM = "item for"
     """Points are the work-items of a group, from 0 to a number; they meet at barriers.
 

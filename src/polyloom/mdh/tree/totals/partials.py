@@ -11,6 +11,7 @@ An array says of itself that its elements are totals (``Array.totals``). Then a 
 the neutral element, a step, or brings what another total is, or what two others are together. Where they are
 totals of parts, each element that is stored is loaded once, to be combined with another total; not so where
 nothing but starts is stored. One of two others together is stored once, and nothing else there.
+Loops that combine in any order (``Kind.REDUCING``) store nothing else.
 What goes through some steps in another array and comes back (``visits``) is combined by neither move. In
 which order, and that nothing is added after, ``undefined`` proves.
 """
@@ -23,7 +24,7 @@ from math import isnan
 
 from polyloom.ir.expressions import Constant, Expression, Read
 from polyloom.mdh.tree.accesses import OPERATIONS, Access, Declared, Found
-from polyloom.mdh.tree.nodes import Array, Compute, Load, Statement, Store, Totals
+from polyloom.mdh.tree.nodes import Array, Compute, Kind, Load, Statement, Store, Totals
 from polyloom.mdh.tree.races import by_array
 from polyloom.mdh.tree.text import compute_text
 from polyloom.mdh.tree.totals.visits import is_own, statement_of, visits
@@ -35,6 +36,7 @@ def partials(found: Found, *, whole: bool) -> None:
 
     ``whole``: whether all results are of use; else some parts may be of none.
     """
+    _reduced(found)
     marked = [(a, accesses) for accesses in by_array(found.accesses) if (a := _marked(accesses)) is not None]
     filled = _filled([a for _, accesses in marked for a in accesses])
     visiting = visits([accesses for _, accesses in marked])
@@ -43,6 +45,16 @@ def partials(found: Found, *, whole: bool) -> None:
         staying = [a for a in accesses if a not in visiting.moves]
         alike = frozenset(other.name for other, _ in marked if other.totals == array.totals)
         _check(array, staying, alike, found, whole=whole, filled=combined)
+
+
+def _reduced(found: Found) -> None:
+    """Look for what loops that combine in any order store besides totals."""
+    for access in found.accesses:
+        inside = (step.around for step in access.path[access.declared.depth :])
+        is_reduced = any(around is not None and around.loop.kind is Kind.REDUCING for around in inside)
+        if access.is_store and is_reduced and _marked([access]) is None:
+            name = access.declared.array.name
+            found.wrong[f"`{name}` is stored in a loop that combines in any order, and is no total"] = None
 
 
 def _marked(accesses: Sequence[Access]) -> Array | None:
