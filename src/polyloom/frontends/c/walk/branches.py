@@ -22,17 +22,18 @@ def walk_if(node: c_ast.If, state: State) -> Stops:
             where = holds(node.cond, state)
     except NotAffine:
         return _data_if(node, state)
-    before = dict(state.known)
-    stops = Stops()
+    before, unstored = dict(state.known), dict(state.unusable)
+    stops, left = Stops(), dict[Variable, str]()
     merged: list[dict[Variable, Fact]] = []
     for part, branch in ((where, node.iftrue), (where.complement(), node.iffalse)):
         if state.path.intersect(state.context).intersect(part).is_empty():
             continue
-        state.known = dict(before)
+        state.known, state.unusable = dict(before), dict(unstored)
         with state.within(part):
             stops = stops.joined(walk_branch(branch, state))
         merged.append(state.known)
-    state.known = _merged(merged, before)
+        left |= state.unusable
+    state.known, state.unusable = _merged(merged, before), left if merged else unstored
     return stops
 
 
@@ -64,23 +65,24 @@ def _same(first: Fact, second: Fact) -> bool:
 
 def _data_if(node: c_ast.If, state: State) -> Stops:
     """Walk the branches of a condition on data; its affine conjuncts restrict the domain of the first."""
-    around, before = state.condition, dict(state.known)
+    around, before, unstored = state.condition, dict(state.known), dict(state.unusable)
     kept = kept_condition(node, state)
     where, condition = everywhere(), kept
     if kept is None:
         where, rest = conjuncts(node.cond, state)
         with state.within(where):
             condition = truth(rest if rest is not None else node.cond, state)
-    stops, merged = Stops(), []
+    stops, merged, left = Stops(), [], dict[Variable, str]()
     for part, positive, branch in ((where, True, node.iftrue), (everywhere(), False, node.iffalse)):
         test = condition
         if not positive and branch is not None:
             test = no(kept if kept is not None else truth(node.cond, state))
-        state.known = dict(before)
+        state.known, state.unusable = dict(before), dict(unstored)
         state.condition = both(around, test)
         with state.within(part):
             stops = stops.joined(walk_branch(branch, state))
         merged.append(state.known)
+        left |= state.unusable
     state.condition = around
-    state.known = _merged(merged, before)
+    state.known, state.unusable = _merged(merged, before), left
     return stops

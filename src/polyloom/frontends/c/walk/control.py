@@ -20,6 +20,7 @@ from polyloom.frontends.c.syntax.structured import structured
 from polyloom.frontends.c.walk.branches import walk_branch, walk_if
 from polyloom.frontends.c.walk.effects import declare, effect, jump, leave
 from polyloom.frontends.c.walk.induction import induction_variables
+from polyloom.frontends.c.walk.loop_heads import counters_in
 from polyloom.frontends.c.walk.loops import Header, declare_iterator, gone_after, loop_header
 from polyloom.frontends.c.walk.pragmas import check_followed, stated_parallel
 from polyloom.scop.model import Origin
@@ -127,30 +128,38 @@ def _for(node: c_ast.For, state: State) -> Stops:
         state.stated += stated
         inside, after = induction_variables(node, header, changed, state)
         _forget(changed, state)
+        unstored = dict(state.unusable)
+        _counted_before(node, state)
         before = dict(state.known)
         state.known.update(inside)
         state.known.update({header.variable: header.value, **dict(header.others)})
         stops = _iterations(node, header, state)
         state.known = {v: k for v, k in before.items() if state.known.get(v) is k}
         _forget(changed, state)
+        state.unusable = {**unstored, **state.unusable}
         state.known.update(after)
         _leave(header, stops, state)
     _check_returns(stops.returns, node, state)
     return Stops()
 
 
+def _counted_before(node: c_ast.For, state: State) -> None:
+    """What loops inside counted in an iteration before is not in memory, where an iteration begins."""
+    for variable in state.scope.variables(counters_in(node.stmt)):
+        state.unusable[variable] = f"`{variable.name}` is read after its loop"
+
+
 def _leave(header: Header, stops: Stops, state: State) -> None:
-    """After the loop its variables have their last values, where these are known."""
+    """After the loop its variables have their last values, where these are known; none is in memory."""
     counted = (header.variable, *(other for other, _ in header.others))
     state.outside |= {variable.name for variable in counted if variable.origin is Origin.GLOBAL}
     for variable, _ in header.others:
         state.known.pop(variable, None)
         state.unusable[variable] = f"`{variable.name}` is read after its loop"
-    if header.last is not None and stops.breaks is None:
-        state.known[header.variable] = header.last
-        return
     state.known.pop(header.variable, None)
     state.unusable[header.variable] = f"`{header.variable.name}` is read after its loop"
+    if header.last is not None and stops.breaks is None:
+        state.known[header.variable] = header.last
 
 
 def _iterations(node: c_ast.For, header: Header, state: State) -> Stops:

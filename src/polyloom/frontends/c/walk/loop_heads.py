@@ -11,6 +11,7 @@ from polyloom.frontends.c.scope.names import Variable
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.writes import names_in
 from polyloom.frontends.c.syntax.faults import refuse
+from polyloom.frontends.c.syntax.nodes import nodes_in
 
 ACCEPTED = "a SCoP has loops `for (i = first; i < last; i += step)`, with affine bounds and a constant step"
 
@@ -135,6 +136,17 @@ def changed_to(node: c_ast.Node, name: str) -> c_ast.Node | None:
             return c_ast.BinaryOp(op[:-1], target, by, node.coord)
         case _:
             return None
+
+
+def counters_in(node: c_ast.Node) -> frozenset[str]:
+    """Return the variables that heads of loops in a statement move and do not declare."""
+    found = set[str]()
+    for loop in (inside for inside in nodes_in(node) if isinstance(inside, c_ast.For)):
+        step = None if loop.cond is None else _step_in(loop.cond)
+        moved = {_changed_name(part) for part in (*_listed(loop.next), *([] if step is None else [step]))}
+        declared = loop.init.decls if isinstance(loop.init, c_ast.DeclList) else []
+        found |= {name for name in moved if name is not None} - {d.name for d in declared}
+    return frozenset(found)
 
 
 def refuse_head(message: str, node: c_ast.Node, state: State) -> NoReturn:
