@@ -11,6 +11,7 @@ from polyloom.ir.expressions import (
     Compare,
     CompareOp,
     Constant,
+    Convert,
     Expression,
     Iterator,
     ParameterValue,
@@ -44,14 +45,30 @@ def integer_expression(
 ) -> Expression:
     """Return an integer expression in the IR; ``iterators`` gives the dimension of a name that is one.
 
-    ``counted``: iterators are never below zero.
+    ``counted``: iterators are never below zero. What is divided or compared on the way to an unsigned number
+    may be negative, so it has a sign.
     """
+    signed = type_ in _UNSIGNED and not _is_linear(value)
+    wide = ElementType.INT64 if signed else type_
 
     def named(name: str) -> Expression:
         found = iterators.get(name)
-        return ParameterValue(name, type_) if found is None else Iterator(found, type_)
+        return ParameterValue(name, wide) if found is None else Iterator(found, wide)
 
-    return named_integers(value, named, type_, counted=counted)
+    found = named_integers(value, named, wide, counted=counted)
+    return Convert(type_, found) if signed else found
+
+
+_UNSIGNED = (ElementType.UINT8, ElementType.UINT16, ElementType.UINT32, ElementType.UINT64)
+
+
+def _is_linear(value: IntExpression) -> bool:
+    """Whether a value is made of sums and products, right modulo a number where their operands are."""
+    match value:
+        case Operation(operator="+" | "-" | "*", operands=operands):
+            return all(map(_is_linear, operands))
+        case _:
+            return isinstance(value, (Name, Number))
 
 
 def named_integers(
