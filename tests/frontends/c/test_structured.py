@@ -18,6 +18,8 @@ ACCEPTED = {
     "condition changed": "if (x[i] > 0) { x[i] = -x[i]; continue; } x[i] = 2; y[i] = x[i];",
     "own loop": "for (int j = 0; j < 3; j++) { if (x[i] == j) continue; y[i] += j; } y[i]++;",
     "cases": "switch (x[i]) { case -1: y[i] = 5; break; case 1: case 2: y[i] = x[i]; default: x[i] = 7; }",
+    "numbers of all kinds": "switch (x[i]) { case 010: case 0x7fffffffu: y[i] = 5; break; "
+    "case '\\2': case 0: y[i] = 3; }",
     "default first": "switch (x[i] & 3) { default: y[i] = 1; case 2: y[i] += 2; break; case 1: y[i] += 4; }",
     "leaving a case": "switch (x[i]) { case 1: { int t = y[i]; if (t > 0) break; y[i] = t; } break; case 2: "
     "x[i]--; }",
@@ -39,6 +41,8 @@ REFUSED = {
     "once, met again": "do { if (x[i]) { if (y[i]) break; y[i] = 1; } x[i] = 2; } while (0);",
     "more than once": "do { y[i]++; } while (1);",
     "side effect": "switch (x[i]++) { case 1: y[i] = 2; }",
+    "a case beyond int": "switch (x[i]) { case 0x100000001: y[i] = 2; }",
+    "a case as wide as long": "switch (x[i]) { case 1L << 32 | 1: y[i] = 2; }",
     "before a label": "switch (x[i]) { int t; case 1: y[i] = 2; }",
     "inside a loop": "switch (x[i]) { case 1: for (int j = 0; j < 2; j++) { case 2: y[i] = 2; } }",
 }

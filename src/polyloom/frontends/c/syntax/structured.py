@@ -4,7 +4,8 @@
 ``if (e == 1) { A } else { B }``. A case that falls through goes on with the statements of those below it.
 ``do { A } while (0)``, as macros with several statements have it, is ``{ A }``.
 What no nesting says stays as it is: two ways that meet again behind a jump, a label, a ``switch`` whose
-expression has side effects.
+expression has side effects, or of whose cases one may be wider than ``int``: C makes it one of the
+expression's type, in which it is another number.
 """
 
 from __future__ import annotations
@@ -208,6 +209,8 @@ def _groups(items: Sequence[c_ast.Node]) -> list[_Group] | None:
     for item in items:
         if not isinstance(item, (c_ast.Case, c_ast.Default)):
             return None
+        if isinstance(item, c_ast.Case) and not _is_int(item.expr):
+            return None
         labels += [item.expr] if isinstance(item, c_ast.Case) else []
         default |= isinstance(item, c_ast.Default)
         if item.stmts or item is items[-1]:
@@ -217,6 +220,24 @@ def _groups(items: Sequence[c_ast.Node]) -> list[_Group] | None:
     if any(isinstance(s, (c_ast.Decl, c_ast.DeclList)) or _is_labelled(s) for s in statements):
         return None
     return found
+
+
+def _is_int(label: c_ast.Node) -> bool:
+    """Whether a constant is surely no wider than ``int``."""
+    for part in nodes_in(label):
+        if isinstance(part, c_ast.Cast) or (isinstance(part, c_ast.UnaryOp) and part.op == "sizeof"):
+            return False
+        if isinstance(part, c_ast.Constant) and part.type != "char":
+            digits = part.value.lower().rstrip("u")
+            if "l" in digits or int(digits, _base(digits)) >= 2**31:
+                return False
+    return True
+
+
+def _base(digits: str) -> int:
+    """Return the base of an integer as C writes it; 010 is 8."""
+    is_octal = digits.startswith("0") and digits.isdecimal()
+    return 8 if is_octal else 0
 
 
 def _is_labelled(node: c_ast.Node) -> bool:
