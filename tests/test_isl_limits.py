@@ -131,7 +131,7 @@ def test_the_questions_of_a_map_and_its_routes_are_named(
         monkeypatch.setattr(effort, "WHOLE", int(allowed))
         run(["simulate", str(EXAMPLES / "conv1d.lair"), "--map", str(EXAMPLES / "conv1d.map")])
         said.append(capsys.readouterr().err)
-        allowed *= 1.2
+        allowed *= 1.1
     questions = [text.partition("too long to find ")[2].partition("\n")[0] for text in said[:-1]]
     assert {"where the results of `C` go", "how `x` reaches its PEs"} <= {*questions}
     assert not {"a mapping", "the stages of the layer", "the code of the PEs", ""} & {*questions}

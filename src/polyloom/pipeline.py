@@ -90,15 +90,17 @@ def _analysed(
     ``fitting``: a layer that takes too many queues is refused as soon as that is known.
     """
     border = peel_border(program, mapping)
-    simple = build_tasks(program, border.compute, border.written)
+    with naming("which tasks there are, and their order"):
+        simple = build_tasks(program, border.compute, border.written)
     if fitting:
         check_least_queues(simple, border, options.machine)
     grid = border.compute.grid
     with_simd = options.mode is not SimdMode.OFF
     with naming("the order of the reductions"):
         graph, reductions = plan_reductions(simple, border, options.machine, reduction, simd=with_simd)
-    arrays = allocate(graph)
-    found = tuple(first_decision(task, arrays, options, graph) for task in graph.compute)
+    with naming("what PEs keep, and which instructions may work on it"):
+        arrays = allocate(graph)
+        found = tuple(first_decision(task, arrays, options, graph) for task in graph.compute)
 
     def decided(transposable: bool) -> tuple[SimdAnalysis, ...]:
         return tuple(decision(each, arrays, options, transposable=transposable) for each in found)
@@ -109,7 +111,8 @@ def _analysed(
             laid_out = lay_out(enlarge(arrays, simd), simd, border.compute.state, options, fabric)
         wanted = simd if options.mode is not SimdMode.OFF else ()
         missed = [r for a in wanted if (r := missed_remark(a)) is not None]
-        in_turn = with_turns(graph, laid_out, border, options)
+        with naming("in which turn tasks send"):
+            in_turn = with_turns(graph, laid_out, border, options)
         used = (*(r for a in simd for r in extension_remarks(a)), *layout_remarks(program, laid_out))
         return LayerAnalysis(
             program=program,
@@ -126,9 +129,11 @@ def _analysed(
         )
 
     plain = decided(transposable=False)
-    searched = any(
-        a.steps or a.strategy is Strategy.NONE or in_better_order(a, arrays, options) is not a for a in plain
-    )
+    with naming("whether arrays in another order suit the instructions"):
+        searched = any(
+            a.steps or a.strategy is Strategy.NONE or in_better_order(a, arrays, options) is not a
+            for a in plain
+        )
     if not searched or options.mode is not SimdMode.AUTO or not options.has(Extension.TRANSPOSED_ARRAYS):
         return analysis(plain)
     other = decided(transposable=True)

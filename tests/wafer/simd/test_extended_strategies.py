@@ -207,7 +207,7 @@ FAR = Made(
     { all (i, j, k) in (4, 2, 4) y[i + 2*j][k][1 - j] += x0[k] * x1[3*i][2*k + 1][1 - j] }""",
     """size: { PE[1, 1] }
     compute_map: { S[i, j, k] -> PE[0, 0] }
-    iport_map: { x1[i0, i1, i2] -> [PE[0, 1] -> index[158 - 16i0 - 2i1 + i2]] }
+    iport_map: { x1[i0, i1, i2] -> [PE[0, 1] -> index[170 - 17i0 - 2i1 + i2]] }
     trigger: S = x1""",
 )
 """The offset of the box hull at one arrival moves with the index; extra instances write 500 rows away."""
