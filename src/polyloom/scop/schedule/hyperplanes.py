@@ -17,6 +17,7 @@ from polyloom.polyhedra.bounds import greatest_value, least_value
 from polyloom.polyhedra.effort import TooHardError, at_most
 from polyloom.polyhedra.functions import function_of
 from polyloom.polyhedra.lattice import column_echelon
+from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.model import ScopStatement
 from polyloom.scop.schedule.constant_sizes import largest_size, with_size
@@ -102,7 +103,10 @@ class Edge:
 
 
 def edge(source: str, sink: str, array: str, anti: bool, relaxed: bool, relation: isl.Map) -> Edge:
-    """Make an edge of a relation that is not empty."""
+    """Make an edge of a relation that is not empty.
+
+    Its divisions are explicit: isl's ``coalesce`` crashes on some relations with many unknown ones.
+    """
     return Edge(
         source=source,
         sink=sink,
@@ -110,7 +114,7 @@ def edge(source: str, sink: str, array: str, anti: bool, relaxed: bool, relation
         anti=anti,
         relaxed=relaxed,
         relation=relation,
-        pairs=relation.wrap().flatten().coalesce(),
+        pairs=with_explicit_divs(relation.wrap().flatten()),
     )
 
 
