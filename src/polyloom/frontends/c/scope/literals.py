@@ -10,6 +10,7 @@ from polyloom.frontends.c.scope.conversions import constant_as, wrapped
 from polyloom.frontends.c.scope.state import State
 from polyloom.frontends.c.scope.types import value_range
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
+from polyloom.frontends.c.syntax.nodes import value_and_suffix
 from polyloom.ir.expressions import Constant
 from polyloom.ir.types import ElementType
 
@@ -23,11 +24,8 @@ def integer_literal(node: c_ast.Constant, state: State) -> tuple[int, ElementTyp
         return _character(node, state), _E.INT32
     if "int" not in node.type:
         raise NotAffine(state.span(node), f"`{node.value}` is no integer")
-    text = node.value.lower()
-    digits = text.rstrip("ul")
-    suffix = text[len(digits) :]
-    value = int(digits, 8) if re.fullmatch(r"0[0-7]+", digits) else int(digits, 0)
-    return value, _integer_type(value, suffix, decimal=not digits.startswith("0"))
+    value, suffix = value_and_suffix(node)
+    return value, _integer_type(value, suffix, decimal=not node.value.startswith("0"))
 
 
 def _integer_type(value: int, suffix: str, *, decimal: bool) -> ElementType:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.syntax.nodes import nodes_in
+from polyloom.frontends.c.syntax.nodes import nodes_in, value_and_suffix
 
 Items = list[c_ast.Node]
 
@@ -228,16 +228,10 @@ def _is_int(label: c_ast.Node) -> bool:
         if isinstance(part, c_ast.Cast) or (isinstance(part, c_ast.UnaryOp) and part.op == "sizeof"):
             return False
         if isinstance(part, c_ast.Constant) and part.type != "char":
-            digits = part.value.lower().rstrip("u")
-            if "l" in digits or int(digits, _base(digits)) >= 2**31:
+            value, suffix = value_and_suffix(part)
+            if "l" in suffix or value >= 2**31:
                 return False
     return True
-
-
-def _base(digits: str) -> int:
-    """Return the base of an integer as C writes it; 010 is 8."""
-    is_octal = digits.startswith("0") and digits.isdecimal()
-    return 8 if is_octal else 0
 
 
 def _is_labelled(node: c_ast.Node) -> bool:
