@@ -35,6 +35,12 @@ class ScopAccess:
     indices: tuple[Expression, ...] = ()
 
 
+def scalar_access(domain: isl.Set, array: str) -> ScopAccess:
+    """Return an access to a scalar in all instances of a statement."""
+    relation = isl.Map.from_domain_and_range(domain, isl.Set(f"{{ {array}[] }}"))
+    return ScopAccess(array=array, relation=relation)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ScopStatement:
     """``target = value``, for the instances in ``domain``, where ``condition`` (of the data) holds.

@@ -25,7 +25,7 @@ from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.dependence.nesting import depth_of, order_of, schedules, shares_all_loops
 from polyloom.scop.dependence.reductions import first_reads
 from polyloom.scop.joined_reads import appended_reads
-from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
+from polyloom.scop.model import Origin, Scop, ScopArray, ScopStatement, scalar_access
 from polyloom.scop.rewrite import moved_reads
 from polyloom.scop.schedule.statement_groups import same_instances, selections
 
@@ -85,9 +85,14 @@ def _decided(scop: Scop, branch: Sequence[ScopStatement]) -> Scop:
     domain = first.domain.set_tuple_name(name)
     reads = tuple(replace(r, relation=r.relation.set_tuple_name(_DIM.in_, name)) for r in first.reads)
     decision = replace(
-        first, name=name, domain=domain, target=_scalar(domain, flag.name), reads=reads, value=value,
+        first,
+        name=name,
+        domain=domain,
+        target=scalar_access(domain, flag.name),
+        reads=reads,
+        value=value,
         condition=None,
-    )  # fmt: skip
+    )
     asking = {s.name: _asking(s, flag.name) for s in branch}
     statements = tuple(
         new for s in scop.statements for new in ((decision,) if s is first else ()) + (asking.get(s.name, s),)
@@ -96,17 +101,12 @@ def _decided(scop: Scop, branch: Sequence[ScopStatement]) -> Scop:
     return replace(scop, statements=statements, arrays=(*scop.arrays, flag), schedule=schedule)
 
 
-def _scalar(domain: isl.Set, array: str) -> ScopAccess:
-    relation = isl.Map.from_domain_and_range(domain, isl.Set(f"{{ {array}[] }}"))
-    return ScopAccess(array=array, relation=relation)
-
-
 def _asking(statement: ScopStatement, flag: str) -> ScopStatement:
     """Return a statement that runs where a flag is set; it reads that, and what its value is made of."""
     used = sorted(set(read_positions(statement.value)))
     moved = {k: at for at, k in enumerate(used)}
     condition: Expression = Compare(CompareOp.NE, Read(len(used), _FLAG), Constant(0, _FLAG))
-    reads = (*(statement.reads[k] for k in used), _scalar(statement.domain, flag))
+    reads = (*(statement.reads[k] for k in used), scalar_access(statement.domain, flag))
     return replace(statement, reads=reads, value=moved_reads(statement.value, moved), condition=condition)
 
 

@@ -36,7 +36,7 @@ from polyloom.ir.types import ElementType
 from polyloom.polyhedra.bounds import greatest_coordinate
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.dependence.nesting import direction, schedules, shared_loops
-from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement
+from polyloom.scop.model import Origin, Scop, ScopAccess, ScopArray, ScopStatement, scalar_access
 
 _DIM = isl.dim_type
 _PLACE = ElementType.INT64
@@ -82,11 +82,6 @@ def _replaced(scop: Scop, statement: ScopStatement) -> Scop:
     return replace(scop, statements=statements, arrays=(*scop.arrays, array), schedule=schedule)
 
 
-def _scalar(statement: str, domain: isl.Set, array: str) -> ScopAccess:
-    relation = isl.Map.from_domain_and_range(domain.set_tuple_name(statement), isl.Set(f"{{ {array}[] }}"))
-    return ScopAccess(array=array, relation=relation)
-
-
 def _once(scop: Scop, name: str) -> isl.Set:
     return isl.Set(f"{{ {name}[] }}").align_params(scop.context.get_space())
 
@@ -100,7 +95,7 @@ def _started(scop: Scop, statement: ScopStatement, place: str, nothing: Constant
         domain=domain,
         iterators=(),
         loops=(),
-        target=_scalar(name, domain, place),
+        target=scalar_access(domain, place),
         reads=(),
         value=nothing,
         condition=None,
@@ -109,7 +104,7 @@ def _started(scop: Scop, statement: ScopStatement, place: str, nothing: Constant
 
 def _found(statement: ScopStatement, place: str, nothing: Constant, op: BinaryFunction) -> ScopStatement:
     assert statement.condition is not None
-    access = _scalar(statement.name, statement.domain, place)
+    access = scalar_access(statement.domain, place)
     term = Select(statement.condition, scalar.Iterator(0, _PLACE), nothing)
     before = Read(len(statement.reads), _PLACE)
     return replace(
@@ -144,8 +139,8 @@ def _stored(scop: Scop, statement: ScopStatement, place: str, nothing: Constant)
         domain=domain,
         iterators=(),
         loops=(),
-        target=_scalar(name, domain, statement.target.array),
-        reads=(*map(moved, statement.reads), _scalar(name, domain, place)),
+        target=scalar_access(domain, statement.target.array),
+        reads=(*map(moved, statement.reads), scalar_access(domain, place)),
         value=at_place(statement.value),
         condition=Compare(CompareOp.NE, Read(position, _PLACE), nothing),
     )
