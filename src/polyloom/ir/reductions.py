@@ -11,6 +11,7 @@ from polyloom.ir.host import CombineOperator, Combiner, MdHom, Order
 from polyloom.ir.rebuild import with_value
 from polyloom.ir.scalar_functions.function import BINARY, BinaryFunction
 from polyloom.ir.types import ElementType
+from polyloom.ir.value_ranges import AS_UNSIGNED
 
 
 class Combine(Enum):
@@ -57,10 +58,7 @@ def combiner(reduction: Combine, kind: ElementType) -> Combiner:
     return Combiner(name=reduction.value, results=(result,), neutral=(neutral(reduction, kind),))
 
 
-_UNSIGNED = {
-    ElementType.INT32: ElementType.UINT32,
-    ElementType.INT64: ElementType.UINT64,
-}
+_WIDE = (ElementType.INT32, ElementType.INT64)
 
 
 def is_plain_sum(hom: MdHom, kind: ElementType) -> bool:
@@ -86,9 +84,9 @@ def unsigned_sum(hom: MdHom) -> MdHom:
     such alone. Others are returned as they are.
     """
     kind = hom.terms[0].type
-    if kind not in _UNSIGNED or not is_plain_sum(hom, kind):
+    if kind not in _WIDE or not is_plain_sum(hom, kind):
         return hom
-    bits, (initial,), (finish,) = _UNSIGNED[kind], hom.initial, hom.finish
+    bits, (initial,), (finish,) = AS_UNSIGNED[kind], hom.initial, hom.finish
     result = len(hom.inputs)
     signed = Convert(kind, Read(result, bits))
 

@@ -31,6 +31,8 @@ from polyloom.polyhedra.loops.tree import IntExpression, Number
 
 SIGNED = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)
 UNSIGNED = (ElementType.UINT8, ElementType.UINT16, ElementType.UINT32, ElementType.UINT64)
+AS_UNSIGNED = dict(zip(SIGNED, UNSIGNED, strict=True))
+"""Unsigned numbers of the same size, whose overflow is defined in C."""
 
 
 def is_integer(kind: ElementType) -> bool:

@@ -19,6 +19,7 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.rebuild import with_reads
 from polyloom.ir.types import ElementType
+from polyloom.ir.value_ranges import UNSIGNED
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 
@@ -48,7 +49,7 @@ def integer_expression(
     ``counted``: iterators are never below zero. What is divided or compared on the way to an unsigned number
     may be negative, so it has a sign.
     """
-    signed = type_ in _UNSIGNED and not _is_linear(value)
+    signed = type_ in UNSIGNED and not _is_linear(value)
     wide = ElementType.INT64 if signed else type_
 
     def named(name: str) -> Expression:
@@ -57,9 +58,6 @@ def integer_expression(
 
     found = named_integers(value, named, wide, counted=counted)
     return Convert(type_, found) if signed else found
-
-
-_UNSIGNED = (ElementType.UINT8, ElementType.UINT16, ElementType.UINT32, ElementType.UINT64)
 
 
 def _is_linear(value: IntExpression) -> bool:

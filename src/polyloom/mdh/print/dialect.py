@@ -37,14 +37,6 @@ mask of smaller elements."""
 _SMALL_VECTOR = 8
 """Bytes of a vector that gcc makes out of a larger one at once."""
 
-UNSIGNED = {
-    ElementType.INT8: ElementType.UINT8,
-    ElementType.INT16: ElementType.UINT16,
-    ElementType.INT32: ElementType.UINT32,
-    ElementType.INT64: ElementType.UINT64,
-}
-"""Unsigned numbers of the same size, whose overflow is defined in C."""
-
 
 @dataclass(frozen=True, eq=False)
 class Dialect:

@@ -15,6 +15,7 @@ from polyloom.ir.expressions import CompareOp
 from polyloom.ir.scalar_functions.function import BINARY, UNARY
 from polyloom.ir.scalar_functions.spelling import Call, Formula
 from polyloom.ir.types import ElementType
+from polyloom.ir.value_ranges import AS_UNSIGNED
 from polyloom.mdh.print.dialect import (
     COMPARED,
     ENDS,
@@ -24,7 +25,6 @@ from polyloom.mdh.print.dialect import (
     ROUND_HALF,
     SHORTS_MULTIPLIED,
     TURNED,
-    UNSIGNED,
     WIDENED,
     Dialect,
 )
@@ -324,7 +324,7 @@ def _selected(name: str, family: str, kind: Kind) -> str:
 
 def _without_sign(name: str, family: str, kind: Kind) -> str:
     """Return the absolute value of a vector of floats."""
-    bits = Kind(kind.dialect, UNSIGNED[kind.mask.element], kind.width)
+    bits = Kind(kind.dialect, AS_UNSIGNED[kind.mask.element], kind.width)
     rest = bits.cast(f"{(1 << bits.bits - 1) - 1:#x}")
     return one_line(name, kind, "a", kind.reinterpreted(f"{bits.reinterpreted('a')} & {rest}"))
 

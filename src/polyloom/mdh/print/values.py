@@ -46,7 +46,7 @@ from polyloom.ir.scalar_functions.spelling import (
     Wrapping,
 )
 from polyloom.ir.types import ElementType
-from polyloom.ir.value_ranges import ValueRanges, fits
+from polyloom.ir.value_ranges import AS_UNSIGNED, ValueRanges, fits
 from polyloom.mdh.print.dialect import (
     COMPARED,
     NARROW,
@@ -54,7 +54,6 @@ from polyloom.mdh.print.dialect import (
     ROUND_HALF,
     SHORTS_MULTIPLIED,
     SIGNED,
-    UNSIGNED,
     Dialect,
     held,
     value_bytes,
@@ -303,7 +302,7 @@ class _Printer:
 
     def _shifted(self, e: Binary) -> Text:
         """Return a shift to the left of the bits as those of unsigned numbers, whose overflow is defined."""
-        bits = UNSIGNED.get(e.type, e.type)
+        bits = AS_UNSIGNED.get(e.type, e.type)
         kind = self._type(bits)
         if isinstance(e.right, Constant):
             count = literal(e.right.value, bits, self.width, self.dialect)

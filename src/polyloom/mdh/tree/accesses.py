@@ -13,7 +13,7 @@ from math import prod
 
 from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Select, children, walk
 from polyloom.ir.integer_values import integer_of
-from polyloom.ir.types import ElementType
+from polyloom.ir.value_ranges import UNSIGNED
 from polyloom.mdh.tree.nodes import (
     Array,
     Code,
@@ -379,9 +379,6 @@ def _chosen(condition: Expression, value: Compute, place: _Place, *, holds: bool
 
 def _integer(value: Compute) -> IntExpression | None:
     """Return a value as an integer expression, where it is one and does not wrap around."""
-    if any(part.type in _UNSIGNED for part in walk(value.expression)):
+    if any(part.type in UNSIGNED for part in walk(value.expression)):
         return None
     return integer_of(value.expression, value.iterators)
-
-
-_UNSIGNED = (ElementType.UINT8, ElementType.UINT16, ElementType.UINT32, ElementType.UINT64)

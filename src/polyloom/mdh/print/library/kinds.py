@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from polyloom.ir.types import ElementType
-from polyloom.mdh.print.dialect import SIGNED, UNSIGNED, Dialect, value_bytes
+from polyloom.ir.value_ranges import AS_UNSIGNED
+from polyloom.mdh.print.dialect import SIGNED, Dialect, value_bytes
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,12 @@ class Kind:
     @property
     def signed(self) -> bool:
         """Whether it is of integers with a sign."""
-        return self.element in UNSIGNED
+        return self.element in AS_UNSIGNED
 
     @property
     def unsigned(self) -> Kind:
         """The same without a sign."""
-        return Kind(self.dialect, UNSIGNED.get(self.element, self.element), self.width)
+        return Kind(self.dialect, AS_UNSIGNED.get(self.element, self.element), self.width)
 
     @property
     def bits(self) -> int:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from polyloom.ir.expressions import CompareOp
 from polyloom.ir.types import ElementType
-from polyloom.mdh.print.dialect import SIGNED, UNSIGNED
+from polyloom.ir.value_ranges import AS_UNSIGNED
+from polyloom.mdh.print.dialect import SIGNED
 from polyloom.mdh.print.library.kinds import Kind, one_line
 
 
@@ -175,7 +176,7 @@ def _widening(source: ElementType, element: ElementType, bits: int) -> str:
         return ""
     if element.is_float:
         return f"cvtdq2pd{bits}{'_mask' if bits == 512 else ''}"
-    sign, last = "s" if source in UNSIGNED else "z", "_mask" if bits == 512 else ""
+    sign, last = "s" if source in AS_UNSIGNED else "z", "_mask" if bits == 512 else ""
     return f"pmov{sign}x{_LETTERS[source.size]}{_LETTERS[element.size]}{bits}{last}"
 
 
