@@ -143,8 +143,8 @@ static void give_common(struct team *team, int64_t me)
 
 typedef void loops(struct team *team, int64_t me, void *const *arrays, const int64_t *integers);
 
-static inline __attribute__((always_inline)) void take_part(int64_t me, int64_t threads, struct shared *shared, loops *function,
-                                    void *const *arrays, const int64_t *integers)
+static inline __attribute__((always_inline)) void take_part(int64_t me, int64_t threads, struct shared *shared,
+        loops *function, void *const *arrays, const int64_t *integers)
 {
     struct member member = {.team = {.threads = threads, .wait = wait_for_all, .take = take, .give = give,
                                      .take_common = take_common, .give_common = give_common},
@@ -199,7 +199,8 @@ static void run_shared(loops *function, struct pace *pace, void *const *arrays, 
 }
 #endif
 
-static inline __attribute__((always_inline)) void run(loops *function, struct pace *pace, int is_shared, void *const *arrays, const int64_t *integers)
+static inline __attribute__((always_inline)) void run(loops *function, struct pace *pace, int is_shared,
+        void *const *arrays, const int64_t *integers)
 {
     struct shared shared = {.memory = NULL};
 #ifdef _OPENMP
@@ -257,7 +258,8 @@ static inline __attribute__((always_inline)) int are_few_apart(const struct touc
 static inline int64_t bytes_of(int64_t element, int dimensions, const int64_t *extents)
 {
     for (int d = 0; d < dimensions; d++)
-        if (extents[d] <= 0 || __builtin_mul_overflow(element, extents[d], &element) || element > INT64_MAX / 2)
+        if (extents[d] <= 0 || __builtin_mul_overflow(element, extents[d], &element)
+            || element > INT64_MAX / 2)
             return -1;
     return element;
 }
