@@ -41,14 +41,14 @@ from polyloom.scop.lowering.written_elements import WrongWrites, check_written
 from polyloom.scop.model import Scop
 from polyloom.scop.preparation.branches import joined
 from polyloom.scop.preparation.choices import with_choices_made
+from polyloom.scop.preparation.chosen.decisions import with_decisions
+from polyloom.scop.preparation.chosen.last_values import with_last_values
 from polyloom.scop.preparation.conditional_locals import with_locals_always_set
 from polyloom.scop.preparation.coordinates import over_written
-from polyloom.scop.preparation.decisions import with_decisions
 from polyloom.scop.preparation.excluded_points import with_excluded_points
 from polyloom.scop.preparation.existing_targets import with_existing_targets
 from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.joined_accumulators import with_accumulators_joined
-from polyloom.scop.preparation.last_values import with_last_values
 from polyloom.scop.preparation.local_arrays import without_local_arrays
 from polyloom.scop.preparation.remainders import with_remainders_joined
 from polyloom.scop.preparation.unchanged import without_unchanged

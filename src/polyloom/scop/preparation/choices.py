@@ -160,7 +160,7 @@ def _where(condition: Expression, domain: isl.Set) -> isl.Set | None:
             inner = _where(a, domain)
             return None if inner is None else domain.subtract(inner)
         case Compare(op=op, left=a, right=b):
-            before, after = _integer(a, domain), _integer(b, domain)
+            before, after = affine_integer(a, domain), affine_integer(b, domain)
             if before is None or after is None:
                 return None
             return _COMPARED[op](before.sub(after)).intersect(domain)
@@ -178,7 +178,7 @@ _COMPARED: Mapping[CompareOp, Callable[[isl.PwAff], isl.Set]] = {
 }
 
 
-def _integer(value: Expression, domain: isl.Set) -> isl.PwAff | None:
+def affine_integer(value: Expression, domain: isl.Set) -> isl.PwAff | None:
     """Return a signed integer as a function of the iterators and parameters; None where it is not affine."""
     if value.type not in _SIGNED:
         return None
@@ -192,9 +192,9 @@ def _integer(value: Expression, domain: isl.Set) -> isl.PwAff | None:
         case Constant(value=int() as number):
             return isl.PwAff.from_aff(isl.Aff.zero_on_domain(space).add_constant_val(isl.Val(number)))
         case Convert(type=kind, operand=a) if kind.size >= a.type.size:
-            return _integer(a, domain)
+            return affine_integer(a, domain)
         case Binary(op=BinaryOp.ADD | BinaryOp.SUBTRACT | BinaryOp.MULTIPLY as op, left=a, right=b):
-            left, right = _integer(a, domain), _integer(b, domain)
+            left, right = affine_integer(a, domain), affine_integer(b, domain)
             if left is None or right is None:
                 return None
             if op != BinaryOp.MULTIPLY:

@@ -1,4 +1,4 @@
-"""Parts with statements left out, and statements as if they stood in the loops of others."""
+"""Parts with statements left out or put in, and statements as if they stood in the loops of others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.scop.dependence.dependences import maps_of
+from polyloom.scop.dependence.nesting import depth_of, schedules
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement
 
 _DIM = isl.dim_type
@@ -24,6 +25,26 @@ def without(scop: Scop, names: Collection[str]) -> Scop:
     )
     statements = tuple(s for s in scop.statements if s.name not in names)
     return replace(scop, schedule=schedule, statements=statements)
+
+
+def beside(scop: Scop, statement: ScopStatement, new: ScopStatement, step: int) -> isl.UnionMap:
+    """Return the schedule with a statement more, right before (-1) or behind (1) another one in its loops.
+
+    It may run for fewer iterations than that.
+    """
+    place = depth_of(schedules(scop)[statement.name])
+    maps = maps_of(scop.schedule)
+    times = [f"t{k}" for k in range(maps[0].dim(_DIM.out))]
+
+    def at_place(there: str) -> isl.Map:
+        moved = (there.format(t) if k == place else t for k, t in enumerate(times))
+        return isl.Map(f"{{ [{', '.join(times)}] -> [{', '.join(moved)}] }}")
+
+    found = [m.apply_range(at_place("2 {}")) for m in maps]
+    own = next(m for m in found if m.get_tuple_name(_DIM.in_) == statement.name)
+    moved = own.apply_range(at_place(f"{{}} + {step}")).set_tuple_name(_DIM.in_, new.name)
+    found.append(moved.intersect_domain(new.domain))
+    return reduce(isl.UnionMap.union, map(isl.UnionMap.from_map, found))
 
 
 def lifted(giving: ScopStatement, user: ScopStatement) -> ScopStatement:

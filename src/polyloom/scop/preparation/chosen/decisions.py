@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
 from itertools import pairwise
 
 import islpy as isl
@@ -21,11 +20,12 @@ from polyloom.ir.expressions import Compare, CompareOp, Constant, Expression, Re
 from polyloom.ir.naming import fresh
 from polyloom.ir.rebuild import read_positions
 from polyloom.ir.types import ElementType
-from polyloom.scop.dependence.dependences import maps_of
-from polyloom.scop.dependence.nesting import depth_of, order_of, schedules, shares_all_loops
+from polyloom.scop.dependence.nesting import order_of, schedules, shares_all_loops
 from polyloom.scop.dependence.reductions import first_reads
 from polyloom.scop.joined_reads import appended_reads
 from polyloom.scop.model import Origin, Scop, ScopArray, ScopStatement, scalar_access
+from polyloom.scop.preparation.chosen.companions import with_companion
+from polyloom.scop.preparation.statements import beside
 from polyloom.scop.rewrite import moved_reads
 from polyloom.scop.schedule.statement_groups import same_instances, selections
 
@@ -34,7 +34,15 @@ _FLAG = ElementType.INT32
 
 
 def with_decisions(scop: Scop) -> Scop:
-    """Return the part with decisions of selections that set what is compared last."""
+    """Return the part with decisions of selections that set what is compared last, or that keep its place."""
+    for statement in [s for s in scop.statements if s.condition is not None]:
+        beside_place = with_companion(scop, statement)
+        made = scop if beside_place is None else _with_those_made(beside_place)
+        scop = scop if made is beside_place else made
+    return _with_those_made(scop)
+
+
+def _with_those_made(scop: Scop) -> Scop:
     for branch in list(_branches(scop)):
         made = _decided(scop, branch)
         scop = made if any(s.decision.name not in _names(scop) for s in selections(made)) else scop
@@ -97,7 +105,7 @@ def _decided(scop: Scop, branch: Sequence[ScopStatement]) -> Scop:
     statements = tuple(
         new for s in scop.statements for new in ((decision,) if s is first else ()) + (asking.get(s.name, s),)
     )
-    schedule = _before(scop, first, name)
+    schedule = beside(scop, first, decision, -1)
     return replace(scop, statements=statements, arrays=(*scop.arrays, flag), schedule=schedule)
 
 
@@ -108,21 +116,3 @@ def _asking(statement: ScopStatement, flag: str) -> ScopStatement:
     condition: Expression = Compare(CompareOp.NE, Read(len(used), _FLAG), Constant(0, _FLAG))
     reads = (*(statement.reads[k] for k in used), scalar_access(statement.domain, flag))
     return replace(statement, reads=reads, value=moved_reads(statement.value, moved), condition=condition)
-
-
-def _before(scop: Scop, first: ScopStatement, name: str) -> isl.UnionMap:
-    """Return the schedule with a statement more, right before another one in its loops."""
-    place = depth_of(schedules(scop)[first.name])
-    maps = maps_of(scop.schedule)
-    times = [f"t{k}" for k in range(maps[0].dim(_DIM.out))]
-    text = ", ".join(times)
-    room = isl.Map(
-        f"{{ [{text}] -> [{', '.join(f'2 {t}' if k == place else t for k, t in enumerate(times))}] }}"
-    )
-    back = isl.Map(
-        f"{{ [{text}] -> [{', '.join(f'{t} - 1' if k == place else t for k, t in enumerate(times))}] }}"
-    )
-    found = [m.apply_range(room) for m in maps]
-    own = next(m for m in found if m.get_tuple_name(_DIM.in_) == first.name)
-    found.append(own.apply_range(back).set_tuple_name(_DIM.in_, name))
-    return reduce(isl.UnionMap.union, map(isl.UnionMap.from_map, found))
