@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 
-from polyloom.ir.conditions import Range
+from polyloom.ir.conditions import Range, range_of
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -27,7 +27,7 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
-from polyloom.polyhedra.loops.tree import IntExpression, Number
+from polyloom.polyhedra.loops.tree import IntExpression
 
 SIGNED = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)
 UNSIGNED = (ElementType.UINT8, ElementType.UINT16, ElementType.UINT32, ElementType.UINT64)
@@ -73,11 +73,17 @@ _SLACK = 2.0**-9
 class ValueRanges:
     """Ranges of integer expressions over a domain with these ``extents``; each is found once.
 
-    ``reads``: where some reads are known to lie, by their positions.
+    ``reads``: where some reads are known to lie, by their positions; ``parameters``: those of the extents.
     """
 
-    def __init__(self, extents: Sequence[IntExpression], reads: Mapping[int, Range] | None = None) -> None:
+    def __init__(
+        self,
+        extents: Sequence[IntExpression],
+        reads: Mapping[int, Range] | None = None,
+        parameters: Mapping[str, Range] | None = None,
+    ) -> None:
         self.extents, self.reads = extents, dict(reads or {})
+        self.parameters = parameters or {}
         self._known: dict[int, tuple[Expression, Range]] = {}
 
     def of(self, value: Expression) -> Range:
@@ -180,8 +186,8 @@ class ValueRanges:
             case Read(position=k) if k in self.reads:
                 return self.reads[k]
             case Iterator(dimension=k) if k < len(self.extents):
-                extent = self.extents[k]
-                return (0, max(0, extent.value - 1)) if isinstance(extent, Number) else range_of_type(e.type)
+                points = range_of(self.extents[k], self.parameters)
+                return range_of_type(e.type) if points is None else (0, max(0, points[1] - 1))
             case Unary(op=op, operand=a) if op in _OF_ONE:
                 return _OF_ONE[op](self.of(a))
             case Binary(op=op, left=a, right=b) if op in _SHIFTS and self.is_shift_within(b, e.type):

@@ -96,11 +96,11 @@ def given(n: int) -> dict[str, Any]:
     return {"a": a, "b": rng.standard_normal(n), "c": a.astype(np.float32), **out}
 
 
-def plain(body: str, strict: bool = False) -> HostProgram:
-    """Return a program for 1000 elements."""
+def plain(body: str, strict: bool = False, *, sizes: bool = True) -> HostProgram:
+    """Return a program for 1000 elements, or for any number of them."""
     fp = "strict" if strict else "reassociate"
     loaded = polyloom.load(f"{HEAD}\n{{\n{body}\n}}\n", device="native", fp=fp, threads=1)
-    return specialise(loaded.compiled.program, {"n": 1000})
+    return specialise(loaded.compiled.program, {"n": 1000} if sizes else {})
 
 
 def homs(program: HostProgram) -> list[MdHom]:
@@ -133,6 +133,13 @@ def test_plainer(form: str) -> None:
         assert after == before
     else:
         assert not is_plainer(form, before) and is_plainer(form, after)
+
+
+@pytest.mark.parametrize("form", [form for form in EXTREMES if "matrix" not in form])
+def test_places_of_extremes_in_any_order_of_any_number(form: str) -> None:
+    after = plainer_reductions(plain(EXTREMES[form], sizes=False))
+    assert any(o.combiner for hom in homs(after) for o in hom.combine)
+    assert is_plainer(form, after)
 
 
 @pytest.mark.parametrize("form", FORMS)

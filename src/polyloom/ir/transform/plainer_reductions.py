@@ -18,13 +18,14 @@ Not in the papers; the second is the strength reduction of induction variables b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.ir.conditions import Range
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -42,7 +43,7 @@ from polyloom.ir.expressions import (
 from polyloom.ir.host import CombineOperator, HostNode, HostProgram, MdHom, Order
 from polyloom.ir.rebuild import rebuilt, with_value
 from polyloom.ir.types import ElementType
-from polyloom.ir.value_ranges import ValueRanges, fits
+from polyloom.ir.value_ranges import ValueRanges, fits, range_of_type
 from polyloom.polyhedra.loops.tree import with_leaves
 
 _NARROW, _WIDE = ElementType.INT32, ElementType.INT64
@@ -55,14 +56,15 @@ def plainer_reductions(program: HostProgram) -> HostProgram:
     """Return the program with plainer terms of reductions and scans; not of ``--fp strict``."""
     if program.strict:
         return program
-    body = with_leaves(program.body, _node)
+    sizes = {p.name: range_of_type(p.type) for p in program.parameters}
+    body = with_leaves(program.body, lambda node: _node(node, sizes))
     return program if body == program.body else replace(program, body=body)
 
 
-def _node(node: HostNode) -> tuple[HostNode, ...]:
+def _node(node: HostNode, sizes: Mapping[str, Range]) -> tuple[HostNode, ...]:
     if not isinstance(node, MdHom):
         return (node,)
-    return (_commuting(_with_reciprocals(_narrow_places(_without_equal_terms(_of_sizes(node))))),)
+    return (_commuting(_with_reciprocals(_narrow_places(_without_equal_terms(_of_sizes(node)))), sizes),)
 
 
 def _of_sizes(hom: MdHom) -> MdHom:
@@ -262,7 +264,7 @@ def _narrowed(place: Expression) -> Expression:
             return Convert(_NARROW, place)
 
 
-def _commuting(hom: MdHom) -> MdHom:
+def _commuting(hom: MdHom, sizes: Mapping[str, Range]) -> MdHom:
     """Return a reduction to the place of an extreme by an operator whose operands may change places.
 
     Of equal values the one at the first point counts, or at the last, which its place tells. What the
@@ -272,7 +274,8 @@ def _commuting(hom: MdHom) -> MdHom:
     found = combiners.pop() if len(combiners) == 1 and len(hom.combine) else None
     if found is None or found.commutative or any(o.order is not Order.POINTWISE for o in hom.combine):
         return hom
-    extreme, places = _extreme(hom, found.results), _places(hom)
+    extreme = _extreme(hom, found.results)
+    places = None if extreme is None else _places(hom, sizes, is_last=extreme[1])
     if extreme is None or places is None or None in hom.initial:
         return hom
     wins, is_last = extreme
@@ -351,17 +354,20 @@ def _extreme(hom: MdHom, results: Sequence[Expression]) -> tuple[Compare, bool] 
     return (wins, is_last) if any(wins.right == Read(o, hom.terms[o].type) for o in values) else None
 
 
-def _places(hom: MdHom) -> list[tuple[int, bool]] | None:
-    """Return an output for each dimension that grows along it, or falls; None where there is none for one."""
-    ranges, found = ValueRanges(hom.extents), list[tuple[int, bool]]()
+def _places(hom: MdHom, sizes: Mapping[str, Range], *, is_last: bool) -> list[tuple[int, bool]] | None:
+    """Return an output for each dimension that grows along it, or falls; None where there is none for one.
+
+    None, too, where a place may be what stands for none. ``sizes``: where the parameters lie.
+    """
+    ranges, found = ValueRanges(hom.extents, parameters=sizes), list[tuple[int, bool]]()
     for d in range(len(hom.extents)):
         grown = ((o, _grows(term, d)) for o, term in enumerate(hom.terms))
         place = next(((o, upwards) for o, upwards in grown if upwards is not None), None)
         if place is None:
             return None
-        kind = hom.terms[place[0]].type
         low, high = ranges.of(hom.terms[place[0]])
-        if not int(kind.lowest) + 1 < low <= high < int(kind.highest) - 1:
+        none = _beside(hom.terms[place[0]].type, upwards=place[1], is_last=is_last)
+        if any(low <= value <= high for value in none):
             return None
         found.append(place)
     return found
