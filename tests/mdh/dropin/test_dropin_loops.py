@@ -358,6 +358,20 @@ def test_large_arrays_of_its_own_lie_in_large_pages(tmp_path: Path) -> None:
     assert printed(program) == f"advice 14 for {4 << 20} bytes at 0\n{wanted}"
 
 
+def test_scalars_of_its_own_lie_in_the_frame_of_the_call(tmp_path: Path) -> None:
+    source = tmp_path / "place.c"
+    source.write_text(
+        "void place(int n, const double a[n], int at[1]) {\n"
+        "  int k = 0;\n"
+        "  for (int i = 1; i < n; i++) if (a[i] > a[k]) k = i;\n"
+        "  at[0] = k;\n}\n"
+    )
+    text = drop_in(source, target="c").files[FUNCTIONS]
+    call = text[text.index("int polyloom_place(") :]
+    assert "_Alignas(64) int32_t k[1];" in call
+    assert "room(" not in call
+
+
 SMOOTH = """\
 #include <stdio.h>
 #include <string.h>

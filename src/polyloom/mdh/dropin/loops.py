@@ -53,6 +53,9 @@ from polyloom.polyhedra.loops.tree import Number, Operation, names_in, nodes_in,
 FEW = 4
 """Arrays that a call compares without a loop."""
 
+SMALL = 4096
+"""Bytes of an array of the program's own that lies in the call's frame: `malloc` takes 50 ns for each."""
+
 FILE, HEADER, TEAM = "polyloom_loops.c", "polyloom_loops.h", "loops_team.c"
 
 
@@ -209,6 +212,11 @@ def _times(row: str, number: str) -> str:
     return f"{row} * ({number})" if row.isdecimal() else f"rows_of({row}, {number})"
 
 
+def _known(buffer: Buffer) -> tuple[int, ...]:
+    """Return the extents of an array; 0 among them where one is not known."""
+    return tuple(n.value if isinstance(n, Number) else 0 for n in buffer.shape)
+
+
 def _bytes(buffer: Buffer, names: Mapping[str, str], dialect: Dialect) -> str:
     """Return the bytes of a buffer in C, negative where it has no elements."""
     known = [n.value for n in buffer.shape if isinstance(n, Number)]
@@ -248,9 +256,14 @@ class _Run:
         arrays = _array("void *const", [_unqualified(b, pointers[b.name]) for b in program.buffers])
         integers = _array("const int64_t", [names[name] for name in self.version.function.integers])
         run = f"run({self.function}, &pace, {self._is_shared()}, {arrays}, {integers});"
-        for buffer in own:
-            yield f"void *const {rooms[buffer.name]} = room({_bytes(buffer, names, self.dialect)});"
-        if not own:
+        small = [b for b in own if 0 < prod(_known(b)) * b.type.size <= SMALL]
+        small = small if sum(prod(_known(b)) * b.type.size for b in small) <= 4 * SMALL else []
+        for buffer in small:
+            element, room = self.dialect.type(buffer.type), rooms.pop(buffer.name)
+            yield f"_Alignas(64) {element} {room}[{prod(_known(buffer))}];"
+        for name, room in rooms.items():
+            yield f"void *const {room} = room({_bytes(program.buffer(name), names, self.dialect)});"
+        if not rooms:
             yield from (run, "return 1;")
             return
         yield f"const int is_there = {' && '.join(f'{room} != NULL' for room in rooms.values())};"
