@@ -198,29 +198,37 @@ TOO_HARD = Unsupported(error("placement-effort", "too hard"))
 TOO_SLOW = Unsupported(error("placement-slow", "too slow"))
 
 
-def test_what_is_too_slow_beside_one_layout_is_compiled_again_beside_a_slower_one() -> None:
-    """The second layout takes a tenth more than the first, and is better with one change.
-
-    That change is stopped at the limit; where it is one of the second layout's, that is higher.
-    """
-    limits: dict[str, list[float]] = {}
+def limits_of(*cycles: float) -> list[list[float]]:
+    """Return the limits under which the maps of layouts that take so many cycles were compiled, by layout."""
+    lines = _places(2)[0].y, Coordinate((Tile(Index.unit(1, 2), 0, 11, 3),))
+    pairs = ((lines[0], Coordinate()), (Coordinate(), lines[0]), lines)
+    places = [(Place(*pair),) for pair in pairs]
+    found: dict[str, list[float]] = {place.text(PROGRAM.statements[0]): [] for (place,) in places}
 
     def price(program: Program, wanted: Sequence[Wanted]) -> list[Candidate]:
         (one,) = wanted
-        limits.setdefault(one.text, []).append(one.limit)
-        cycles = 1000.0 + 100 * ("i//4" in one.text) + 40 * ("trigger" in one.text)
-        slow = cycles > one.limit
-        return [Candidate(one.text, min(cycles, one.limit + 1), TOO_SLOW if slow else None, one.placement)]
+        k, limits = next((k, found[text]) for k, text in enumerate(found) if text in one.text)
+        limits.append(one.limit)
+        takes = cycles[k] + 40 * ("trigger" in one.text)
+        slow = takes > one.limit
+        return [Candidate(one.text, min(takes, one.limit + 1), TOO_SLOW if slow else None, one.placement)]
 
-    turned = [_places(2), (Place(_places(4)[0].y, _places(4)[0].x),)]
-    ranked = [Ranked(Layout(), where, LayoutEstimate(100 + k, (), 16)) for k, where in enumerate(turned)]
-    found = compare(PROBLEM, ranked, Pricers(1, price), SearchOptions())
-    first, second = ([x[-1] for t, x in limits.items() if ("i//4" in t) == late] for late in (False, True))
-    assert set(first[1:]) == {1000.0 * _BETTER} and 999 < 1000.0 * _BETTER < 1000
+    ranked = [Ranked(Layout(), where, LayoutEstimate(100 + k, (), 16)) for k, where in enumerate(places)]
+    compare(PROBLEM, ranked[: len(cycles)], Pricers(1, price), SearchOptions())
+    return list(found.values())
+
+
+def test_a_change_of_either_layout_has_to_be_better_than_the_best_map() -> None:
+    assert 999 < 1000.0 * _BETTER < 1000
+    first, second, _ = limits_of(1000.0, 1100.0)
     assert second[0] == pytest.approx(1150.0)
-    assert set(second[1:]) == {1100.0 * _BETTER}
-    assert all(c.refusal is not None for c in found if "trigger" in c.text)
-    assert min(c.cycles for c in found if c.refusal is None) == 1000.0
+    assert {*first[1:], *second[1:]} == {1000.0 * _BETTER}
+
+
+def test_a_layout_is_compiled_no_further_than_it_can_be_one_of_the_two_that_are_varied() -> None:
+    assert [limits[0] for limits in limits_of(1000.0, 1100.0, 1120.0)][1:] == [1150.0, 1100.0 * _BETTER]
+    assert limits_of(1000.0, 900.0, 1120.0)[2][0] == 1000.0 * _BETTER
+    assert limits_of(1000.0, 1200.0, 1120.0)[2][0] == pytest.approx(1150.0)
 
 
 @pytest.mark.parametrize(("limit", "times"), [(900.0, 1), (1100.0, 2)])

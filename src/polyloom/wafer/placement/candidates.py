@@ -201,6 +201,10 @@ class _Search:
             self.seen[text] = self.ahead[wanted]
         return self.seen[text]
 
+    def least_cycles(self) -> float:
+        """Return the cycles of the best mapping that was compiled."""
+        return min((c.cycles for c in self.seen.values() if c.refusal is None), default=inf)
+
     def is_full(self) -> bool:
         """Whether as many mappings have been compiled as may be."""
         return len(self.seen) >= self.options.compiled
@@ -226,7 +230,7 @@ def compare(
     found_best = [*best.values()][: options.refined]
     for plan, candidate in found_best:
         if candidate.cycles <= _CLOSE * found_best[0][1].cycles:
-            _refine(search, plan, candidate)
+            _refine(search, plan, candidate, search.least_cycles())
     return tuple(search.seen.values())
 
 
@@ -260,7 +264,7 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
         sure = search.options.least - len(found) - 1
         limit = search.options.cutoff * best if isfinite(best) else 0
         ahead = [each for k, each in enumerate(left) if k < sure or each.estimate.cycles <= limit]
-        slow = _CLOSE * best
+        slow = _limit(search.options, (tried for _, tried in found))
         search.coming((_plan_of(search, each) for each in (r, *ahead)), limit=slow)
         plan = _plan_of(search, r)
         candidate = search.tried(plan, limit=slow)
@@ -269,6 +273,17 @@ def _layouts(search: _Search, ranked: Sequence[Ranked]) -> list[tuple[Ranked, tu
         hard += _was_too_hard(candidate)
         simple += not r.digits
     return found
+
+
+def _limit(options: SearchOptions, found: Iterable[tuple[Plan, Candidate]]) -> float:
+    """Return the cycles above which a layout is not varied: enough better ones are, or it is far off."""
+    best: dict[object, float] = {}
+    for plan, candidate in found:
+        if candidate.refusal is None:
+            best[plan.directions] = min(candidate.cycles, best.get(plan.directions, inf))
+    varied = sorted(best.values())[: max(1, options.refined)]
+    enough = _BETTER * varied[-1] if len(varied) >= options.refined and varied else inf
+    return min([enough, *(_CLOSE * cycles for cycles in varied[:1])])
 
 
 def _plan_of(search: _Search, ranked: Ranked) -> Plan:
@@ -384,17 +399,17 @@ Layouts that take more are not looked at further.
 """
 
 
-def _refine(search: _Search, plan: Plan, candidate: Candidate) -> None:
+def _refine(search: _Search, plan: Plan, candidate: Candidate, least: float) -> None:
     """Change one thing at a time and go on from what is cheapest, until nothing is cheaper by much.
 
     What made a plan slower is not tried again on those that follow, nor is a port whose traffic alone takes
-    longer than the plan does.
+    longer than the plan does. ``least``: the cycles of the best mapping so far, which a change must save.
     """
     lost: set[Change] = set()
     while True:
         best: tuple[float, Plan | None] = (_WORTH * candidate.cycles, None)
         changes = dict(_worth_trying(search.problem, plan, candidate, lost))
-        useful = _BETTER * candidate.cycles
+        useful = _BETTER * min(candidate.cycles, least)
         for other in search.in_turn(changes, candidate.effort, useful):
             if search.is_full():
                 return
