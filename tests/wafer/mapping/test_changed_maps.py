@@ -11,7 +11,7 @@ from functools import cache
 from random import Random
 
 import pytest
-from corpus import EXAMPLES, Layer, differences, expected, inputs_of, layers, together
+from corpus import EXAMPLES, Layer, inputs_of, layers, mistakes, together
 
 from polyloom.diagnostics import PolyloomError, Source
 from polyloom.ir import Program
@@ -106,7 +106,7 @@ def outcome(seed: int) -> str:
         found = simulate_program(compiled, together(mapping, runs), invocations=2)
     except PolyloomError as fault:
         raise AssertionError(f"{fault} in {where}") from fault
-    assert differences(found.outputs, expected(program, mapping, runs)) == [], where
+    assert mistakes(compiled, mapping, runs, found.outputs) == [], where
     return "right"
 
 
