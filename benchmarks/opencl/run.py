@@ -5,10 +5,10 @@
     python benchmarks/opencl/run.py --tune 600          tune first, so many seconds for each workload
     python benchmarks/opencl/run.py --only matmul_pp --rounds 12 --json results.json
 
-The peak of the machine, and loopy, are OpenCL's in any case. Every contender lives in a child process of its
-own. For each workload all of them are visited once per round, in random order, as machines change their speed
-by the minute: a round's result is the least time of a visit, and what is printed is the median of the rounds,
-and of the ratios within a round, with quartiles.
+Loopy is OpenCL in any case. Every contender lives in a child process of its own. For each workload all of
+them are visited once per round, in random order, as machines change their speed by the minute: a round's
+result is the least time of a visit, and what is printed is the median of the rounds, and of the ratios within
+a round, with quartiles.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ PEAK, TUNED, MODEL = "peak", "Polyloom, tuned", "Polyloom, untuned"
 
 
 def jobs(device: str, database: Path, empty: Path) -> dict[str, Job]:
-    opencl = None if choose(device).platform == NATIVE else device
+    native = choose(device).platform == NATIVE
+    opencl = None if native else device
     return {
-        PEAK: Job("peak:Peak", opencl),
+        PEAK: Job("peak_native:Peak" if native else "peak:Peak", opencl),
         TUNED: Job("ours:Ours", (device, database)),
         MODEL: Job("ours:Ours", (device, empty)),
         "NumPy, OpenBLAS": Job("peer_numpy:Peer", None),
@@ -109,6 +110,8 @@ def tune_all(chosen: list[Workload], device: str, database: Path, seconds: float
 def measure(workload: Workload, workers: dict[str, Worker], given: argparse.Namespace) -> Measured:
     """Prepare every contender, visit them in rounds, print what came out."""
     absent = {name: reason for name, w in workers.items() if (reason := prepared(name, w, workload.name))}
+    if PEAK in absent:
+        raise SystemExit(f"the machine's rates could not be measured: {absent[PEAK]}")
     present = [name for name in workers if name not in absent]
     rng = random.Random(given.seed)
     rounds: list[dict[str, dict[str, list[float]]]] = []
