@@ -23,9 +23,13 @@ from polyloom.ir.verification.host_results import check_run
 from polyloom.ir.verification.references import evaluated
 from polyloom.mdh.compiled import CompiledProgram
 from polyloom.mdh.native.device import NativeDevice, choose, opened
+from polyloom.mdh.native.execution import plain, tree_of
 from polyloom.mdh.runtime.execution import plain_launch
+from polyloom.mdh.tree.nodes import For, Kind
+from polyloom.mdh.tree.rewrite import walk
 from polyloom.mdh.tuning import schedule_lookup
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
+from polyloom.scop.transform import ReductionMode
 from polyloom.sources import Reading
 from samples import one_in
 
@@ -233,3 +237,40 @@ def test_strict_has_the_bits_of_gcc_where_gcc_would_make_vectors_of_its_own(tmp_
     found = floating.run(loaded(text, tmp_path, "strict"), arguments)
     for array, values in compiled(text, "kernel", tmp_path)(arguments).items():
         assert floating.same_bits(found[array], values), array
+
+
+HISTOGRAM = """
+void sizes(const int place[300][301], const {kind} weight[300][301], {kind} bins[{count}])
+{{
+#pragma scop
+  for (int i = 0; i < 300; i++)
+    for (int j = 0; j < 301; j++)
+      if (j != i) bins[place[i][j]] += weight[i][j];
+#pragma endscop
+}}
+"""
+
+
+@pytest.mark.parametrize("kind", ["int", "double"])
+def test_a_histogram_has_bins_for_each_thread(kind: str) -> None:
+    (program,) = host_programs_of(HISTOGRAM.format(kind=kind, count=37))
+    rng = np.random.default_rng(3)
+    given_ = {
+        "place": rng.integers(0, 37, (300, 301)).astype(np.int32),
+        "weight": rng.integers(-9, 9, (300, 301)).astype("int32" if kind == "int" else "float64"),
+        "bins": np.arange(37).astype("int32" if kind == "int" else "float64"),
+    }
+    assert_right(program, {}, given_, "model")
+    assert _shared_loops(program) == 1
+    (ordered,) = host_programs_of(HISTOGRAM.format(kind=kind, count=37), ReductionMode.IGNORE)
+    assert _shared_loops(ordered) == 0
+
+
+def test_a_histogram_of_few_points_for_a_bin_is_one_threads() -> None:
+    (program,) = host_programs_of(HISTOGRAM.format(kind="int", count=20000))
+    assert _shared_loops(program) == 0
+
+
+def _shared_loops(program: HostProgram) -> int:
+    tree = tree_of(program, plain, device().model)
+    return sum(isinstance(s, For) and s.kind is Kind.GROUP for s in walk(tree.body))

@@ -4,7 +4,8 @@ A scan: ``sums[c]`` = what chunk c combines to; ``before[c]`` = what the chunks 
 chunk walks through its points, starting from ``before[c - 1]``.
 A histogram: each chunk has bins of its own; then the bins are combined, bin by bin.
 
-Each step is an md_hom or a nest again, so there is nothing new to emit.
+Each step is an md_hom or a nest again, so there is nothing new to emit. On a processor the steps of a
+histogram stay in the program (``with_own_bins``); there a scan is one thread's, in vectors.
 Source: md_poly's operators ``ps`` and ``pw``; the papers measured neither scans nor histograms.
 """
 
@@ -22,7 +23,6 @@ from polyloom.ir.expressions import (
     Constant,
     Expression,
     Iterator,
-    ParameterValue,
     Read,
     Select,
 )
@@ -30,10 +30,10 @@ from polyloom.ir.host import (
     Buffer,
     CombineOperator,
     Combiner,
+    HostNode,
     HostProgram,
     Index,
     MdHom,
-    Nest,
     Order,
     Role,
     View,
@@ -46,13 +46,25 @@ from polyloom.mdh.lowering.kernels.nodes import nest_kernels
 from polyloom.mdh.lowering.launch import BufferArgument, Kernel, Launch, Temporary, TemporaryArgument
 from polyloom.mdh.lowering.sequential_nest import plain_nest
 from polyloom.mdh.schedule.addresses import known, names_used
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, replace_name, sum_of
+from polyloom.mdh.schedule.tiling import has_tiles
+from polyloom.polyhedra.loops.tree import (
+    IntExpression,
+    Name,
+    Number,
+    Operation,
+    replace_name,
+    sum_of,
+    with_leaves,
+)
 
 SHORTEST = 1 << 14
 """Points of a dimension for which chunks are worth their kernels."""
 
 MOST_BINS = 1 << 16
 """Elements of a histogram of which each chunk may have its own."""
+
+LEAST_FOR_BIN = 4
+"""Points for each bin of each chunk: bins are emptied before, and combined behind."""
 
 Emit = Callable[[MdHom, HostProgram], Launch]
 """Emits an md_hom that is one step of a scan or histogram."""
@@ -62,10 +74,45 @@ _INDEX = ElementType.INT64
 
 def emit_chunks(hom: MdHom, program: HostProgram, device: DeviceModel, emit: Emit) -> Launch | None:
     """Return the kernels of a scan or histogram in chunks; None where that cannot be or is not worth it."""
-    cut = _Cut.of(hom, program, device)
+    cut = _Cut.of(hom, program, device, chunk_count(device))
     if cut is None:
         return None
-    return cut.scan(emit) if cut.is_scan else cut.histogram(emit)
+    if cut.is_scan:
+        return cut.scan(emit)
+    bins, steps = cut.histogram()
+    around = cut.with_buffers((bins,))
+
+    def launch(step: MdHom) -> Launch:
+        alone = not has_tiles(step)
+        return nest_kernels(plain_nest(step), around, device, alone=True) if alone else emit(step, around)
+
+    return Launch(
+        tuple(kernel for step in steps for kernel in cut.launched(launch(step), (bins,))),
+        _temporaries((bins,)),
+    )
+
+
+def with_own_bins(program: HostProgram, device: DeviceModel) -> HostProgram:
+    """Return the program with histograms of which each unit of the device counts a part in bins of its own.
+
+    Keeps true: results, floats of free order aside. Histograms stay that are small, or of few points a bin.
+    """
+    units = device.compute_units
+    if units == 1:
+        return program
+    around = program
+
+    def steps(node: HostNode) -> tuple[HostNode, ...]:
+        nonlocal around
+        cut = _Cut.of(node, around, device, units) if isinstance(node, MdHom) else None
+        if cut is None or cut.is_scan:
+            return (node,)
+        bins, found = cut.histogram()
+        around = cut.with_buffers((bins,))
+        return found
+
+    body = with_leaves(program.body, steps)
+    return program if around is program else replace(around, body=body)
 
 
 def chunk_count(device: DeviceModel) -> int:
@@ -89,8 +136,8 @@ class _Cut:
     names: tuple[str, str]
 
     @staticmethod
-    def of(hom: MdHom, program: HostProgram, device: DeviceModel) -> _Cut | None:
-        """Return how an md_hom is cut; None where it is not."""
+    def of(hom: MdHom, program: HostProgram, device: DeviceModel, most: int) -> _Cut | None:
+        """Return how an md_hom is cut into ``most`` chunks, fewer of few points; None where it is not."""
         d = _scanned(hom) if _scanned(hom) is not None else _scattered(hom, program)
         extents = [known(n) for n in hom.extents]
         if d is None or any(n is None for n in extents) or _has_no_neutral(hom):
@@ -99,7 +146,9 @@ class _Cut:
         kept = prod(e or 0 for k, e in enumerate(extents) if hom.combine[k].order is Order.CONCATENATE)
         if n < 64 or n * others < SHORTEST or kept >= 4 * device.compute_units:
             return None
-        length = -(-n // min(n, chunk_count(device)))
+        length = -(-n // min(n, most))
+        if _scanned(hom) is None and n * others < LEAST_FOR_BIN * -(-n // length) * _bins(hom, program):
+            return None
         taken = {*hom.iterators, *(b.name for b in program.buffers), *_names(hom, program)}
         chunk = fresh("chunk", taken)
         return _Cut(
@@ -306,22 +355,15 @@ class _Cut:
 
     # Histograms
 
-    def histogram(self, emit: Emit) -> Launch | None:
-        """Return the three kernels of a histogram: empty bins, chunks, bins combined."""
+    def histogram(self) -> tuple[Buffer, tuple[MdHom, MdHom, MdHom]]:
+        """Return the bins of all chunks, and the steps: empty bins, chunks, bins combined."""
         (view,) = self.hom.outputs
-        shape = self.program.buffer(view.buffer).shape
-        bins = self.buffer("bins", 0, (Number(self.count), *shape))
-        program = self.with_buffers((bins,))
-        kernels = (
-            *self.launched(emit(self._empty(bins), program), (bins,)),
-            *self.launched(nest_kernels(self._counted(bins), program, self.device, alone=True), (bins,)),
-            *self.launched(emit(self._together(bins), program), (bins,)),
-        )
-        return Launch(kernels, _temporaries((bins,)))
+        bins = self.buffer("bins", 0, (Number(self.count), *self.program.buffer(view.buffer).shape))
+        return bins, (self._empty(bins), self._counted(bins), self._together(bins))
 
     def _everywhere(self, bins: Buffer) -> tuple[tuple[str, ...], tuple[Index, ...]]:
         rank = len(bins.shape)
-        names = tuple(f"{self.names[1]}_{k}" for k in range(rank))
+        names = tuple(f"{self.names[0]}_bin_{k}" if k else self.names[0] for k in range(rank))
         return names, tuple(Index(_unit(k, rank)) for k in range(rank))
 
     def _empty(self, bins: Buffer) -> MdHom:
@@ -343,55 +385,23 @@ class _Cut:
             finish=(None,),
         )
 
-    def _counted(self, bins: Buffer) -> Nest:
-        """Return the chunks, each with its own bins: a nest around the sequential form of one chunk."""
-        chunk, hom = self.names[0], self.hom
-        cut = self.split((CombineOperator(Order.CONCATENATE), hom.combine[self.d]))
-        inner = self._of_chunk(cut)
-        rank = len(inner.extents)
-        (out,) = (self._without(self.view(view)) for view in hom.outputs)
-        own = View(bins.name, (Index((0,) * rank, Name(chunk)), *out.indices))
-        (result,) = self.combiner.results
-        start = Read(len(inner.inputs), result.type)
-        inner = replace(inner, inputs=(*inner.inputs, own), outputs=(own,), initial=(start,), finish=(None,))
-        nest = plain_nest(replace(inner, name=f"{hom.name}_chunks"))
-        return replace(nest, iterators=(chunk,), extents=(Number(self.count),))
-
-    def _of_chunk(self, cut: MdHom) -> MdHom:
-        """Return what one chunk does; its number is a name like a parameter's."""
-
-        def without(parts: tuple[object, ...]) -> tuple[object, ...]:
-            return (*parts[: self.d], *parts[self.d + 1 :])
-
-        given: dict[str, object] = {
-            "iterators": without(cut.iterators),
-            "extents": without(cut.extents),
-            "combine": without(cut.combine),
-            "inputs": tuple(map(self._without, cut.inputs)),
-            "terms": tuple(map(self._named, cut.terms)),
-        }
-        return replace(cut, **given)  # type: ignore[arg-type]
-
-    def _without(self, view: View) -> View:
-        """Return a view at the chunk that is named."""
-        return replace(view, indices=tuple(map(self._index_of_chunk, view.indices)))
-
-    def _index_of_chunk(self, index: Index | Expression) -> Index | Expression:
-        if not isinstance(index, Index):
-            return self._named(index)
-        c = index.coefficients
-        offset = sum_of([(c[self.d], Name(self.names[0])), (1, index.offset)])
-        return Index((*c[: self.d], *c[self.d + 1 :]), offset)
-
-    def _named(self, e: Expression) -> Expression:
-        def moved(part: Expression) -> Expression | None:
-            if not isinstance(part, Iterator):
-                return None
-            if part.dimension == self.d:
-                return ParameterValue(self.names[0], part.type)
-            return Iterator(part.dimension - (part.dimension > self.d), part.type)
-
-        return rebuilt(e, moved)
+    def _counted(self, bins: Buffer) -> MdHom:
+        """Return the chunks, each with its own bins."""
+        hom, (view,), (start,) = self.hom, self.hom.outputs, self.hom.initial
+        assert isinstance(start, Read)
+        conditions = [c for c in dict.fromkeys((hom.guard, hom.written)) if c is not None]
+        counts = Operation("and", tuple(conditions)) if len(conditions) > 1 else next(iter(conditions), None)
+        chunk = Index(_unit(self.d, len(hom.extents) + 1))
+        own = View(bins.name, (chunk, *self.view(view).indices))
+        inputs = [own if each == view else self.view(each) for each in hom.inputs]
+        return self.split(
+            (CombineOperator(Order.CONCATENATE), hom.combine[self.d]),
+            name=f"{hom.name}_chunks",
+            inputs=tuple(inputs),
+            outputs=(own,),
+            guard=self.inside(counts),
+            written=None,
+        )
 
     def _together(self, bins: Buffer) -> MdHom:
         """Return the combination of all chunks' bins with what the buffer holds."""
@@ -440,7 +450,7 @@ def _reads_no_result(hom: MdHom) -> bool:
 def _scattered(hom: MdHom, program: HostProgram) -> int | None:
     """Return the longest reduced dimension of a histogram whose bins start from what they hold."""
     reduced = [d for d, o in enumerate(hom.combine) if o.order is Order.POINTWISE]
-    if len(hom.outputs) != 1 or len(reduced) != len(hom.combine) or hom.written is not None:
+    if len(hom.outputs) != 1 or len(reduced) != len(hom.combine):
         return None
     (view,), (start,), (finish,) = hom.outputs, hom.initial, hom.finish
     if len({o.combiner for o in hom.combine}) != 1 or finish is not None:
@@ -448,12 +458,17 @@ def _scattered(hom: MdHom, program: HostProgram) -> int | None:
     if not (isinstance(start, Read) and hom.inputs[start.position] == view):
         return None
     combiner = hom.combine[0].combiner
-    sizes = [known(n) for n in program.buffer(view.buffer).shape]
-    small = all(n is not None for n in sizes) and prod(n or 0 for n in sizes) <= MOST_BINS
+    small = _bins(hom, program) <= MOST_BINS
     touched = any(hom.inputs[k].buffer == view.buffer for e in hom.terms for k in _positions(e))
     if not small or touched or combiner is None or not combiner.commutative:
         return None
     return max(reduced, key=lambda d: known(hom.extents[d]) or 0)
+
+
+def _bins(hom: MdHom, program: HostProgram) -> int:
+    """Return the elements of a histogram; more than there may be where that is not known."""
+    sizes = [known(n) for n in program.buffer(hom.outputs[0].buffer).shape]
+    return MOST_BINS + 1 if None in sizes else prod(n or 0 for n in sizes)
 
 
 def _positions(e: Expression) -> frozenset[int]:

@@ -18,7 +18,7 @@ Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
@@ -94,22 +94,26 @@ def program_tree(
     lower_hom: LowerHom = lambda hom: None,
     reshaped: Sequence[Reshaped] = (),
     *,
+    own: Collection[str] = (),
     marked: bool = False,
 ) -> Function:
     """Return the kernel tree of a program, whose parameters may be known or left.
 
     Arrays are the program's buffers by their names, and by those of ``reshaped``, which ``lower_hom`` uses;
-    those of ``Role.LOCAL`` are ``scratch``. The instances of stores have the iterators of host loops in
-    front. ``marked``: with a mark behind each node.
+    those of ``Role.LOCAL`` are ``scratch``, but for its ``own``, for which the function takes memory. The
+    instances of stores have the iterators of host loops in front. ``marked``: with a mark behind each node.
 
     Errors: those of ``plain_nest``.
     """
     written = uses(program.body).written
     return Function(
         name=program.name,
-        parameters=tuple(_parameter(b, b.name in written) for b in program.buffers),
+        parameters=tuple(_parameter(b, b.name in written) for b in program.buffers if b.name not in own),
         integers=tuple(p.name for p in program.parameters),
-        body=_Lowering(program, lower_hom, reshaped, marked=marked).code(program.body),
+        body=(
+            *(_array(b) for b in program.buffers if b.name in own),
+            *_Lowering(program, lower_hom, reshaped, marked=marked).code(program.body),
+        ),
         context=without_products(program.context),
         contracted=not program.strict,
         reshaped=tuple(reshaped),
@@ -130,6 +134,10 @@ def _parameter(buffer: Buffer, written: bool) -> Parameter:
         constant=not written,
         scratch=buffer.role is Role.LOCAL,
     )
+
+
+def _array(buffer: Buffer) -> Array:
+    return Array(name=buffer.name, type=buffer.type, shape=buffer.shape, space=Space.GROUP, align=64)
 
 
 def names_of(program: HostProgram) -> set[str]:

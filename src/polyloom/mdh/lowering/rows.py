@@ -7,10 +7,10 @@ A buffer has one shape in the whole program; what an md_hom calls it under anoth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from polyloom.ir.host import Buffer, HostProgram, MdHom
+from polyloom.ir.host import Buffer, HostProgram, MdHom, used_buffers
 from polyloom.ir.naming import Names
 from polyloom.ir.transform.flatten_dimensions import flat_md_hom
 from polyloom.mdh.lowering.program_tree import names_of
@@ -51,12 +51,17 @@ class ProgramRows:
     reshaped: tuple[Reshaped, ...]
 
 
-def rows_of(program: HostProgram) -> ProgramRows:
-    """Return those with tiles that have fewer dimensions; what host loops change stays as it is."""
+def rows_of(program: HostProgram, kept: Collection[str] = ()) -> ProgramRows:
+    """Return those with tiles that have fewer dimensions; what host loops change stays as it is.
+
+    ``kept``: buffers that have one shape alone.
+    """
     names, found = Names(names_of(program)), dict[MdHom, Rows]()
     reshaped: dict[str, Reshaped] = {}
     for hom in leaves_in(program.body):
         if not isinstance(hom, MdHom) or not has_tiles(hom) or names_used(hom, program.by_name):
+            continue
+        if any(name in kept for name in used_buffers(hom)):
             continue
         flat = flat_md_hom(hom, program.by_name)
         if len(flat.hom.extents) == len(hom.extents):

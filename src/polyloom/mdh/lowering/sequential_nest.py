@@ -3,7 +3,8 @@
 ``y = md_hom(f, (++, +)) (W, x)``  becomes  ``for all i: acc = 0; for j: acc = acc + f(...); y[i] = acc``.
 
 The form without any decision: it exists for every md_hom, does no more than is written, and is what other
-schedules are compared with. Where the output view loses points (a histogram), one work-item does everything.
+schedules are compared with. Where the output view loses points (a histogram), one work-item does everything
+but for kept dimensions whose points have elements of their own.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def plain_nest(node: MdHom) -> Nest:
     """
     builder = _Builder(node)
     body = builder.scatter() if builder.scatters else builder.gather()
-    parallel = () if builder.scatters else builder.parallel
+    parallel = builder.apart if builder.scatters else builder.parallel
     return Nest(
         name=node.name,
         iterators=tuple(builder.kept_name(k) for k in parallel),
@@ -117,6 +118,17 @@ class _Builder:
         reduced = self.dimensions(Order.POINTWISE, Order.SERIAL)
         indices = [index for view in self.node.outputs for index in view.indices]
         return any(not isinstance(i, Index) or any(i.coefficients[k] for k in reduced) for i in indices)
+
+    @cached_property
+    def apart(self) -> tuple[int, ...]:
+        """``++`` dimensions each of whose points has elements of its own of all that is written."""
+        views = (*self.node.outputs, *self.node.inputs)
+        written = [v for v in views if v.buffer in {out.buffer for out in self.node.outputs}]
+        return tuple(
+            k
+            for k in self.dimensions(Order.CONCATENATE)
+            if len({_places(v, k) for v in written}) == 1 and _places(written[0], k)
+        )
 
     @property
     def outermost(self) -> Combiner | None:
@@ -366,8 +378,18 @@ class _Builder:
     def _everywhere(self, body: Tree) -> Tree:
         tree = self._guarded(self._if_written(body))
         for k in reversed(range(len(self.node.iterators))):
-            tree = (self._loop(k, tree),)
+            if k not in self.apart:
+                tree = (self._loop(k, tree),)
         return tree
+
+
+def _places(view: View, k: int) -> tuple[tuple[int, Index], ...]:
+    """Return the indices of a view that dimension ``k`` alone moves, and where they are."""
+    return tuple(
+        (at, index)
+        for at, index in enumerate(view.indices)
+        if isinstance(index, Index) and [d for d, c in enumerate(index.coefficients) if c] == [k]
+    )
 
 
 class _Result:

@@ -25,6 +25,7 @@ from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass, at_the_end
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.asked import proved
+from polyloom.mdh.lowering.chunked_scans import with_own_bins
 from polyloom.mdh.lowering.constants.at_load import Packed, fixed_nodes, packed
 from polyloom.mdh.lowering.constants.constant_terms import constant_terms_apart
 from polyloom.mdh.lowering.invariant_fills import alike, hoisted_fills
@@ -116,11 +117,14 @@ def _tree_for(program: HostProgram, schedules: Schedules, device: DeviceModel, *
     program = after_pass("the unrolling of records", unrolled_records(program))
     program = after_pass("the joining of maps", joined_maps(program))
     program = after_pass("the ordering of maps", maps_in_order(program, device))
+    given = program.by_name
+    program = after_pass("bins of threads", with_own_bins(program, device))
+    own = program.by_name.keys() - given.keys()
     program = after_pass("plainer reductions", plainer_reductions(program))
     program = after_pass("narrower integers", narrow_integers(program))
-    rows = rows_of(program)
+    rows = rows_of(program, own)
     lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)
-    tree = program_tree(program, lower, rows.reshaped, marked=marked)
+    tree = program_tree(program, lower, rows.reshaped, own=own, marked=marked)
     tree = joined_updates(interchanged_loops(tree, device.compute_units))
     tree = scans_in_vectors(recurrences_in_vectors(tree, device.vector_bytes), device.vector_bytes)
     tree = reducing_loops(carried_vectors(tree, device.vector_bytes))
