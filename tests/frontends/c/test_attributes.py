@@ -12,6 +12,8 @@ CHANGED = {
     "vector": "typedef float t __attribute__((vector_size(16)));",
     "vector, before": "typedef __attribute__((__vector_size__(16), aligned(4))) float t;",
     "vector, twice": "typedef float t __attribute__ ((vector_size (16)))\n  __attribute__((may_alias));",
+    "anywhere": "typedef int t __attribute__((aligned(1)));",
+    "anywhere, before": "typedef __attribute__((__may_alias__, __aligned__ (4))) double t;",
     "mode": "typedef int t __attribute__((mode(DI)));",
     "packed": "typedef enum { A, B } __attribute__((packed)) t;",
     "packed, before": "enum __attribute__((packed)) e { A, B }; typedef enum e t;",
@@ -36,6 +38,7 @@ def test_a_variable_that_a_function_cleans_up_is_refused() -> None:
 def test_others_mean_nothing() -> None:
     text = """
 enum { A, B } __attribute__((deprecated)) k;
+typedef struct { int x; } __attribute__((aligned(4))) a_structure; __attribute__((aligned(2))) char given;
 struct __attribute__((packed)) s { char c; double d; } __attribute__((aligned(8)));
 static __attribute__((noinline, optimize("O1"))) int g(int x) { return x + 1; }
 void __attribute__((hot)) f(int n, int a[n] __attribute__((unused)), struct s p[n])

@@ -21,6 +21,7 @@ REPLACEABLE = "__attribute__((weak))"
 
 _ATTRIBUTE = re.compile(r"\b__attribute(?:__)?\s*\(")
 _CHANGES = re.compile(r"\b(?:__)?(vector_size|ext_vector_type|mode|cleanup)(?:__)?\b")
+_LESS = re.compile(r"\b(?:__)?aligned(?:__)?\s*\(\s*[124]\s*\)")  # less than its own, of a type
 _SIZES = re.compile(r"\b(?:__)?(packed|mode)(?:__)?\b")
 _WEAK = re.compile(r"\b(?:__)?(?:weak|weakref|alias|ifunc)(?:__)?\b")
 _WEAK_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+weak[ \t]+(\w+)", re.MULTILINE)
@@ -66,8 +67,8 @@ def replaceable_functions(text: str) -> frozenset[str]:
 
 def _in_place_of(attribute: str, before: str, after: str) -> str:
     """Return what stands for an attribute, with blanks behind it up to its length."""
-    mark = ""
-    if _CHANGES.search(attribute):
+    mark, names_a_type = "", "typedef" in re.split("[;{}]", before[-199:])[-1]
+    if _CHANGES.search(attribute) or (names_a_type and _LESS.search(attribute)):
         is_behind = re.search(r"[\w)\]]\s*\Z", before[-99:]) and _DECLARATOR_ENDS.match(after)
         mark = f"[{MARK}]" if is_behind else "restrict"
     first, *others = re.sub(r"[^\n]", " ", attribute).split("\n")
