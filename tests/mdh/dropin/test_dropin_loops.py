@@ -527,7 +527,8 @@ def test_a_layer_is_a_function_for_c_plus_plus(tmp_path: Path) -> None:
     folder = made(layer, tmp_path / "out", "-D", "M=113", "-D", "N=70")
     assert "restrict" not in (folder / "polyloom_loops.h").read_text()
     (folder / "caller.cpp").write_text(CALLER)
-    subprocess.run([GCC, *STRICT, "-fopenmp", "-c", FUNCTIONS], cwd=folder, check=True)
+    as_c99 = [GCC, *STRICT, "-std=c99", "-Werror=implicit-function-declaration"]
+    subprocess.run([*as_c99, "-fopenmp", "-c", FUNCTIONS], cwd=folder, check=True)
     command = [compiler, "-Wall", "-Wextra", "-Werror", "caller.cpp", "polyloom_loops.o", "-fopenmp", "-lm"]
     subprocess.run(command, cwd=folder, check=True)
     W, x = np.arange(113)[:, None] - 3 * np.arange(70), np.arange(70) % 9

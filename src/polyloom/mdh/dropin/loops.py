@@ -308,6 +308,9 @@ _NOTE = """\
 """
 _HEAD = """\
 /* Loops of a C program as functions, made by Polyloom{processors}. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* aligned_alloc and madvise, also under -std=c99 */
+#endif
 #include "{header}"
 
 #include <stdio.h>
