@@ -219,13 +219,14 @@ def test_products_of_what_shorts_do_not_hold(kind: ElementType) -> None:
     assert "mul_shorts" not in text
 
 
+@pytest.mark.parametrize("through_int", [False, True])
 @pytest.mark.parametrize("kind", [ElementType.UINT8, ElementType.INT16], ids=str)
 def test_a_float_between_limits_becomes_an_integer_by_way_of_32_bits(
-    kind: ElementType, tmp_path: Path
+    kind: ElementType, through_int: bool, tmp_path: Path
 ) -> None:
     """What is no number is 0, as by way of 64."""
     value, low, high = Read(0, ElementType.FLOAT32), int(kind.lowest), int(kind.highest)
-    inside: Expression = Convert(kind, value)
+    inside: Expression = Convert(kind, Convert(ElementType.INT32, value) if through_int else value)
     for op, limit in ((CompareOp.GT, high), (CompareOp.LT, low)):
         over = Compare(op, value, Constant(float(limit), ElementType.FLOAT32))
         inside = Select(over, Constant(limit, kind), inside)

@@ -423,6 +423,8 @@ class _Printer:
                 return self.text(operand)
             zero = literal(0, operand.type, self.width, self.dialect)
             return self._signed(self._infix("!=", _EQUAL, self.text(operand), Text(zero)), operand.type.size)
+        if isinstance(operand, Convert) and self._needs_few_bits(operand, kind):
+            return self._convert(operand.operand, kind)
         return self._converted(self.text(operand), operand.type, kind, operand)
 
     def _converted(
@@ -442,6 +444,12 @@ class _Printer:
             return self._rounded(text, kind)
         cast = self._cast(source, kind, text)
         return self._as_half(cast) if kind is ElementType.FLOAT16 else cast
+
+    def _needs_few_bits(self, whole: Convert, kind: ElementType) -> bool:
+        """Whether a float may become a short integer at once, and not the ``whole`` one in between."""
+        is_between = whole.operand.type.is_float and whole.type in (ElementType.INT32, ElementType.INT64)
+        is_short = not kind.is_float and kind.size < ElementType.INT32.size
+        return is_between and is_short and self._integers_of(whole.operand, kind) is ElementType.INT32
 
     def _integers_of(self, operand: Expression | None, kind: ElementType) -> ElementType:
         """Return the type by way of which a float becomes an integer: of 64 bits, or of 32 that hold it.
