@@ -9,7 +9,10 @@ import pytest
 from homs import at, buffers_of, convolution, dot, gemm, hom_of, jacobi, matmul, read, row_maximum, stencil
 from scheduled_trees import compare
 
+from c_host_programs import host_programs_of
 from polyloom.ir.host import HostProgram, Index, View
+from polyloom.ir.transform.joining.maps import joined_maps
+from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.types import ElementType
 from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
@@ -244,6 +247,22 @@ def test_vectors_along_a_sum_have_totals_of_their_own() -> None:
     for schedule in (*sums, default_schedule(hom_of(program), buffers_of(program), device)):
         sizes = LoopSizes(found.facts(schedule), found.reads)
         assert sizes.accumulators == prod(schedule.private) <= 14
+
+
+def test_several_sums_share_the_registers() -> None:
+    """Five sums of eight vectors each were spilled in every step."""
+    sums = "".join(f"s[{k}] += {term};" for k, term in enumerate(("x[i]", "y[i]", "x[i] * y[i]")))
+    text = "void f(int n, float x[6400], float y[6400], float s[3]) {\n#pragma scop\n"
+    text += f"for (int i = 0; i < 6400; i++) {{ {sums} }}\n#pragma endscop\n}}"
+    (program,) = host_programs_of(text)
+    program = joined_maps(specialise(program, {"n": 6400}))
+    device = replace(native(), vector_bytes=32)
+    hom = hom_of(program)
+    assert len(hom.outputs) == 3
+    found = ScheduleSpace(hom=hom, buffers=buffers_of(program), device=device)
+    sums_in_vectors = [s for s in found.designs() if s.vector is not None]
+    assert sums_in_vectors
+    assert all(3 * prod(s.private) <= 16 for s in sums_in_vectors)
 
 
 def test_sums_of_elements_that_lie_apart_have_totals_of_their_own() -> None:

@@ -355,7 +355,8 @@ class _Designs:
         self._share(group, [d for d in shared if not group[d] and d not in blocks], steps)
         is_plain = bool(copied) and self.reads.hom.guard is None
         for order in (first,) if is_plain or first == last else (first, last):
-            for unrolled in self._unrolled(v, prod(points.values()), reduced):
+            totals = prod(points.values()) * len(self.facts.hom.outputs)
+            for unrolled in self._unrolled(v, totals, reduced):
                 form = replace(
                     self.plain,
                     group=tuple(group),
