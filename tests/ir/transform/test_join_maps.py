@@ -70,6 +70,20 @@ def test_joined_into_one(body: str) -> None:
     assert len(maps(assert_same(program))) == 1
 
 
+@pytest.mark.parametrize(("second", "joined"), [("n / 2 + i", True), ("n / 3 + i", False)])
+def test_halves_of_any_number_of_elements_have_none_in_common(second: str, joined: bool) -> None:
+    body = f"for (int i = 0; i < n / 2; i++) {{ b[i] = a[2 * i]; b[{second}] = a[2 * i + 1]; }}"
+    text = f"void f(int n, const unsigned a[n], unsigned b[n]) {{\n#pragma scop\n{body}\n#pragma endscop\n}}"
+    (program,) = host_programs_of(text)
+    made = joined_maps(program)
+    assert (len(maps(made)) == 1) is joined
+    rng = np.random.default_rng(5)
+    for n in (0, 1, 2, 7, 24):
+        given = {b.name: rng.integers(0, 1 << 32, n, dtype=np.uint32) for b in program.given}
+        wanted = evaluate_host(program, {"n": n}, given)["b"]
+        np.testing.assert_array_equal(evaluate_host(made, {"n": n}, given)["b"], wanted)
+
+
 @pytest.mark.parametrize("bodies", APART.values(), ids=APART)
 def test_what_stays_apart(bodies: tuple[str, str]) -> None:
     program = special("\n".join(f"for (int i = 0; i < n; i++) {body}" for body in bodies))

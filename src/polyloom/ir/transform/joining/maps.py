@@ -231,7 +231,8 @@ def _in_order(x: View, y: View, a: MdHom, b: MdHom, known: Sequence[IntExpressio
     """Whether two accesses touch an element at the same point alone, or never the same."""
     if x == y or are_apart(x, y, a):
         return True
-    return (a.guard is not None or bool(known)) and never_meet((a, x), (b, y), known)
+    is_open = not all(isinstance(extent, Number) for extent in a.extents)
+    return (a.guard is not None or bool(known) or is_open) and never_meet((a, x), (b, y), known)
 
 
 def _are_places(b: MdHom, inputs: Collection[int]) -> bool:
