@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from c_host_programs import host_programs_of
 from md_homs import Case, md_homs
 from polyloom.diagnostics import Source
 from polyloom.frontends.lair import lower
@@ -20,8 +21,9 @@ from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.expressions import Binary, BinaryOp, Convert, Iterator
 from polyloom.ir.host import Buffer, HostProgram, MdHom, Role
 from polyloom.ir.program import Program
-from polyloom.ir.transform.flatten_dimensions import with_fewer_dimensions
+from polyloom.ir.transform.flatten_dimensions import with_fewer_dimensions, with_longer_rows
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.loops.tree import leaves_in
 from random_tests import tried
 from strategies import data, programs
 
@@ -143,3 +145,37 @@ def test_random_md_homs_keep_their_meaning(case: Case, seed: int) -> None:
     wanted = evaluate_host(case.program, {}, inputs)
     found = run_flat(case.program, inputs)
     assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
+
+
+PIXELS = "int h, int w, const int s[h][w][3], const int g[3], int d[h][w][3], int t[h][w]"
+EACH = "for (int y = 1; y < h; y++) for (int x = 0; x + 1 < w; x++) for (int c = 0; c < 3; c++)"
+OPEN = {
+    "a map": (f"{EACH} d[y][x][c] = s[y][x][c] * 2;", [2]),
+    "a window": (
+        f"{EACH} {{ int a = 0; for (int k = 0; k < 2; k++) a += s[y - k][x + k][c]; d[y][x][c] = a; }}",
+        [3],
+    ),
+    "a factor of each channel": (f"{EACH} d[y][x][c] = s[y][x][c] * g[c];", [3]),
+    "read by pixels, too": (
+        f"{EACH} d[y][x][c] = s[y][x][c] * 2;"
+        " for (int y = 0; y < h; y++) for (int x = 0; x < w; x++) t[y][x] = s[y][x][1];",
+        [3, 2],
+    ),
+    "two channels of three": (f"{EACH.replace('c < 3', 'c < 2')} d[y][x][c] = s[y][x][c] * 2;", [3]),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_channels_are_parts_of_rows_of_any_length(name: str) -> None:
+    body, dimensions = OPEN[name]
+    (program,) = host_programs_of(f"void f({PIXELS}) {{\n#pragma scop\n{body}\n#pragma endscop\n}}")
+    made = with_longer_rows(program)
+    assert [len(node.extents) for node in leaves_in(made.body) if isinstance(node, MdHom)] == dimensions
+    rng = np.random.default_rng(3)
+    for h, w in ((0, 0), (1, 4), (2, 1), (5, 7)):
+        sizes = {"h": h, "w": w}
+        inputs = {b.name: rng.integers(-9, 9, shape_of(b, sizes), np.int32) for b in program.given}
+        wanted = evaluate_host(program, sizes, inputs)
+        given = {n: a.reshape(shape_of(made.buffer(n), sizes)) for n, a in inputs.items()}
+        for array, values in evaluate_host(made, sizes, given).items():
+            np.testing.assert_array_equal(values.reshape(wanted[array].shape), wanted[array], str((h, w)))

@@ -4,18 +4,29 @@ y[c][h][w] = max(x[c][h][w], 0)  over 64 x 7 x 7     becomes     y[p] = max(x[p]
 
 A row of memory is a row whatever its axes are called: vectors run across the ends of short rows, and there
 are fewer loops and fewer schedules. Buffers get other shapes here, never other elements. Sizes must be known;
-what is not stays as it is. Not in the papers.
+what is not stays as it is, but for the parts of records (``with_longer_rows``). Not in the papers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
 from polyloom.ir.expressions import Expression, walk
 from polyloom.ir.expressions import Iterator as IteratorValue
-from polyloom.ir.host import Buffer, Index, MdHom, Order, View, expressions_of, used_buffers
+from polyloom.ir.host import (
+    Buffer,
+    HostNode,
+    HostProgram,
+    Index,
+    MdHom,
+    Order,
+    View,
+    expressions_of,
+    used_buffers,
+    uses,
+)
 from polyloom.ir.naming import fresh
 from polyloom.ir.rebuild import rebuilt
 from polyloom.polyhedra.loops.tree import (
@@ -23,9 +34,12 @@ from polyloom.polyhedra.loops.tree import (
     Name,
     Number,
     Operation,
+    leaves_in,
     names_in,
+    product_of,
     replace_name,
     sum_of,
+    with_leaves,
 )
 
 Buffers = Mapping[str, Buffer]
@@ -168,12 +182,13 @@ def _merged(flat: Flat) -> Flat:
 
 def _may_merge(hom: MdHom, outer: int, inner: int) -> bool:
     """Whether operators allow it: they are one, and where it does not commute, points keep their order."""
+    return _size(hom.extents[outer]) is not None and _may_be_one(hom, outer, inner)
+
+
+def _may_be_one(hom: MdHom, outer: int, inner: int) -> bool:
+    """Return the same where the outer size may be open."""
     operator = hom.combine[outer]
-    if (
-        hom.combine[inner] != operator
-        or _size(hom.extents[inner]) is None
-        or _size(hom.extents[outer]) is None
-    ):
+    if hom.combine[inner] != operator or _size(hom.extents[inner]) is None:
         return False
     return operator.order is Order.CONCATENATE or inner == outer + 1
 
@@ -192,6 +207,13 @@ Axes = frozenset[tuple[str, int]]
 
 def _rows(hom: MdHom, buffers: Buffers, outer: int, inner: int) -> Axes | None:
     """Return what makes a step of ``outer`` as long as all of ``inner``, in every view; None: nothing."""
+    axes = _axes_of_rows(hom, buffers, outer, inner)
+    open_ = axes is None or any(_size(buffers[name].shape[k]) is None for name, k in axes)
+    return None if open_ else axes
+
+
+def _axes_of_rows(hom: MdHom, buffers: Buffers, outer: int, inner: int) -> Axes | None:
+    """Return the same where outer extents of arrays may be open."""
     size, axes = _number(hom.extents[inner]), set[tuple[str, int]]()
     for view in (*hom.inputs, *hom.outputs):
         outers, inners = _axes(view, outer), _axes(view, inner)
@@ -203,7 +225,7 @@ def _rows(hom: MdHom, buffers: Buffers, outer: int, inner: int) -> Axes | None:
         if m == k + 1:
             shape = buffers[view.buffer].shape
             length = _size(shape[m])
-            if length is None or _size(shape[k]) is None:
+            if length is None:
                 return None
             far *= length
             axes.add((view.buffer, k))
@@ -233,7 +255,7 @@ def _flattened(hom: MdHom, buffers: dict[str, Buffer], axes: Axes) -> tuple[MdHo
     shapes = dict(buffers)
     for name, k in sorted(axes, reverse=True):
         shape = shapes[name].shape
-        length = Number(_number(shape[k]) * _number(shape[k + 1]))
+        length = product_of(shape[k : k + 2])
         shapes[name] = replace(shapes[name], shape=(*shape[:k], length, *shape[k + 2 :]))
 
     def view(found: View) -> View:
@@ -257,7 +279,7 @@ def _with_one_for_two(hom: MdHom, outer: int, inner: int) -> MdHom:
     """Return the md_hom with one dimension in place of two, where the outer one was."""
     names, extents = list(hom.iterators), list(hom.extents)
     name = fresh(f"{names[outer]}_{names[inner]}", names)
-    names[outer], extents[outer] = name, Number(_number(extents[outer]) * _number(extents[inner]))
+    names[outer], extents[outer] = name, product_of((extents[outer], extents[inner]))
 
     def index(found: Index) -> Index:
         coefficients = list(found.coefficients)
@@ -266,3 +288,63 @@ def _with_one_for_two(hom: MdHom, outer: int, inner: int) -> MdHom:
 
     merged = _with_indices(hom, index, lambda e: e)
     return _without(replace(merged, iterators=tuple(names), extents=tuple(extents)), {inner})
+
+
+# Rows of open length
+
+
+def with_longer_rows(program: HostProgram) -> HostProgram:
+    """Return the program with rows of records of known length as rows of their elements.
+
+    ``out[y][x][c] = .. in[y + 1][x][c] ..`` over h x w x 3 becomes a map over h x 3 w of arrays ``[h][3 w]``.
+    It is done of arrays that all nodes go through so.
+    """
+    buffers = {b.name: b for b in program.buffers}
+    nodes = list(leaves_in(program.body))
+    found = {node: pair for node in nodes if isinstance(node, MdHom) and (pair := _open_rows(node, buffers))}
+    while True:
+        apart = {axis for node, pair in found.items() for axis in pair[2] if not _all_so(axis, nodes, found)}
+        if not apart:
+            break
+        found = {node: pair for node, pair in found.items() if not pair[2] & apart}
+    axes = frozenset(axis for _, _, own in found.values() for axis in own)
+    shapes = {name: _joined_axes(buffer, axes) for name, buffer in buffers.items()}
+
+    def change(node: HostNode) -> tuple[HostNode, ...]:
+        if not isinstance(node, MdHom) or node not in found:
+            return (node,)
+        outer, inner, own = found[node]
+        flat, _ = _flattened(node, buffers, own)
+        return (_with_one_for_two(flat, outer, inner),)
+
+    if not found:
+        return program
+    body = with_leaves(program.body, change)
+    return replace(program, buffers=tuple(shapes[b.name] for b in program.buffers), body=body)
+
+
+def _open_rows(hom: MdHom, buffers: Buffers) -> tuple[int, int, Axes] | None:
+    """Return an open dimension and a known one that are one through axes of arrays; None where none are."""
+    for outer, inner in permutations(_free(hom), 2):
+        if _size(hom.extents[outer]) is None and _may_be_one(hom, outer, inner):
+            axes = _axes_of_rows(hom, buffers, outer, inner)
+            if axes:
+                return outer, inner, axes
+    return None
+
+
+def _all_so(
+    axis: tuple[str, int], nodes: Sequence[HostNode], found: Mapping[MdHom, tuple[int, int, Axes]]
+) -> bool:
+    """Whether all nodes that touch an array go through an axis of it and the next one as one."""
+    touching = [node for node in nodes if axis[0] in uses([node]).all]
+    return all(isinstance(node, MdHom) and node in found and axis in found[node][2] for node in touching)
+
+
+def _joined_axes(buffer: Buffer, axes: Axes) -> Buffer:
+    shape, rows = buffer.shape, buffer.rows
+    for _, k in sorted((axis for axis in axes if axis[0] == buffer.name), reverse=True):
+        if k == 0 and rows is not None:
+            rows = (product_of((rows[0], shape[1])), product_of((rows[1], shape[1])))
+        shape = (*shape[:k], product_of(shape[k : k + 2]), *shape[k + 2 :])
+    return replace(buffer, shape=shape, rows=rows)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation.inputs import shape_of
 from polyloom.ir.host import Buffer, HostNode, HostProgram, MdHom, Role, uses
+from polyloom.ir.transform.flatten_dimensions import with_longer_rows
 from polyloom.ir.transform.joining.maps import joined_maps
 from polyloom.ir.transform.narrow_integers import narrow_integers
 from polyloom.ir.transform.plainer_reductions import plainer_reductions
@@ -114,6 +115,7 @@ def _tree_for(program: HostProgram, schedules: Schedules, device: DeviceModel, *
     program = after_pass("the tiling of wavefronts", with_wavefronts(tiled.program, device))
     program = after_pass("the fusion of sweeps", fused_sweeps(program, device))
     program = after_pass("digits of iterators", with_digits_of_iterators(program))
+    program = after_pass("rows of records as longer rows", with_longer_rows(program))
     program = after_pass("the unrolling of records", unrolled_records(program))
     program = after_pass("the joining of maps", joined_maps(program))
     program = after_pass("the ordering of maps", maps_in_order(program, device))
