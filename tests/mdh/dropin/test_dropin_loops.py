@@ -372,6 +372,28 @@ def test_scalars_of_its_own_lie_in_the_frame_of_the_call(tmp_path: Path) -> None
     assert "room(" not in call
 
 
+@pytest.mark.slow
+@pytest.mark.ci
+def test_small_rows_of_its_own_lie_there_too_and_large_ones_do_not(tmp_path: Path) -> None:
+    """Under a sanitizer no frame is left: rows of 2 and of 2000 elements."""
+    source = tmp_path / "rows.c"
+    source.write_text(
+        "#include <stdio.h>\n"
+        "void rows(int n, const float a[n][n], float y[n]) {\n"
+        "  for (int i = 0; i < n; i++) {\n    float m = a[i][0], s = 0;\n"
+        "    for (int j = 1; j < n; j++) if (a[i][j] > m) m = a[i][j];\n"
+        "    for (int j = 0; j < n; j++) s += a[i][j] * m;\n    y[i] = s;\n  }\n}\n"
+        "static float a[2000][2000], y[2000];\n"
+        "int main(void) {\n  for (int n = 0; n <= 2000; n = n ? n * 10 : 2) {\n"
+        "    for (int i = 0; i < n * n; i++) ((float *)a)[i] = i % 7;\n    rows(n, (void *)a, y);\n"
+        '    double s = 0;\n    for (int i = 0; i < n; i++) s += y[i];\n    printf("%g\\n", s);\n  }\n}\n'
+    )
+    wanted = expected(source, tmp_path / "sequential")
+    folder = made(source, tmp_path / "out")
+    assert "room_or(frame[0], " in (folder / FUNCTIONS).read_text()
+    assert printed(built(folder, "-fsanitize=address,undefined", "-fopenmp"), OMP_NUM_THREADS=2) == wanted
+
+
 SMOOTH = """\
 #include <stdio.h>
 #include <string.h>

@@ -28,7 +28,7 @@ C_TYPES = {
 
 _OF_DEFINITIONS = """
 floor_div lesser greater arrays kernel polyloom touched pace run room bytes_of rows_of are_apart are_few_apart
-overlap is_there free
+overlap is_there free room_or frame
 """
 TAKEN = (*_OF_DEFINITIONS.split(), *CPP_WORDS)
 """What no argument is called: functions and variables of the definitions, and words of C++."""

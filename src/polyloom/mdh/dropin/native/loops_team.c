@@ -100,6 +100,12 @@ static void *room(int64_t bytes)
     return memory;
 }
 
+/* The same, or `frame`, `size` bytes of the caller's, where that is enough. */
+static inline void *room_or(void *frame, int64_t size, int64_t bytes)
+{
+    return bytes > 0 && bytes <= size ? frame : room(bytes);
+}
+
 static void *take(struct team *team, int64_t me, int64_t bytes)
 {
     struct member *member = (struct member *)team;
