@@ -124,6 +124,11 @@ class DeviceModel:
             return load_costs("native", self.vendor)
         return load_costs("gpu" if self.kind is DeviceKind.GPU else "cpu")
 
+    @property
+    def streams_by_schedule(self) -> bool:
+        """Whether schedules say which results bypass the caches; in C that follows from the loops."""
+        return self.kind is DeviceKind.CPU and self.platform != "native"
+
     def json(self) -> dict[str, Any]:
         """Return everything as a JSON document."""
         return {"id": self.id, **asdict(self), "kind": self.kind.value}

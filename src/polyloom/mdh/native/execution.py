@@ -36,6 +36,7 @@ from polyloom.mdh.lowering.nests.interchanged_loops import interchanged_loops
 from polyloom.mdh.lowering.nests.joined_updates import joined_updates
 from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vectors
 from polyloom.mdh.lowering.nests.maps_in_order import maps_in_order
+from polyloom.mdh.lowering.nests.past_caches import past_caches
 from polyloom.mdh.lowering.nests.reducing_loops import reducing_loops
 from polyloom.mdh.lowering.nests.scalars_in_registers import scalars_in_registers
 from polyloom.mdh.lowering.nests.scans_in_vectors import scans_in_vectors
@@ -88,7 +89,8 @@ def function_of(
     program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool = False
 ) -> Function:
     """Return a program as it is printed for a processor. ``marked``: with places where time is taken."""
-    return final(_in_registers(tree_of(program, schedules, device, marked=marked)))
+    tree = tree_of(program, schedules, device, marked=marked)
+    return past_caches(final(_in_registers(tree)), device.caches)
 
 
 def _in_registers(function: Function) -> Function:
@@ -282,7 +284,7 @@ class NativeExecutable:
             loading = beside.submit(self._loading, split.load)
             memory = beside.submit(_local_memory, special, split, before, alike(each, fills, special))
             entry = built(
-                final_with_forms(_in_registers(split.function)),
+                past_caches(final_with_forms(_in_registers(split.function)), model.caches),
                 self.device.compiler,
                 self.device.threads,
             )

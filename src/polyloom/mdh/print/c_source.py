@@ -47,6 +47,7 @@ from polyloom.mdh.print.gcc_pragma import (
     sums_choices,
 )
 from polyloom.mdh.print.helpers import definitions
+from polyloom.mdh.print.library.streamed_stores import STREAMED
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.needs import Needs, all_needs
 from polyloom.mdh.print.rolled import COUNTERS, UNROLLED, rolled
@@ -103,12 +104,13 @@ _TAKEN = (
     "UNROLLED",
     "PRAGMA",
     "IN_ANY_ORDER",
+    "streamed_is_there",
     *NAMES,
     *ROWS,
     *ASKED_NAMES,
     *COUNTERS,
 )
-_DEFINITIONS = (IN_REGISTER, UNROLLED, IN_ANY_ORDER, TEAM, PART, WORK, BITS)
+_DEFINITIONS = (IN_REGISTER, UNROLLED, IN_ANY_ORDER, STREAMED, TEAM, PART, WORK, BITS)
 _COUNTS = tuple(f"{word}_{k}" for word in ("work", "trips") for k in range(64))
 
 
@@ -220,7 +222,11 @@ def c_text(
         words = {"const"} if parameter.constant else set()
         words |= {"restrict"} if parameter.alone else set()
         variables[parameter.name] = Variable(
-            names[parameter.name], parameter.type, parameter.shape, qualifiers=frozenset(words)
+            names[parameter.name],
+            parameter.type,
+            parameter.shape,
+            qualifiers=frozenset(words),
+            streams=parameter.name in function.streamed,
         )
     for view in function.reshaped:
         same = variables[view.parameter]
@@ -511,6 +517,9 @@ class _Entry:
         ``share``: more of its parameters, with values.
         """
         name, spoken = f"{self.name}_{len(self.parts) + 1}", inside.needs.names
+        if any(family == "stream" for family, _, _ in inside.needs.helpers):
+            inside.needs.definitions[STREAMED] = None
+            lines = [*lines, "streamed_is_there();"]
         if scope.rolled and len(shorter := rolled(lines)) < len(lines):
             lines = shorter
             inside.needs.definitions[UNROLLED] = None

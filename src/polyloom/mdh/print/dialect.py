@@ -229,7 +229,7 @@ LOADED_IN_TURN = {n: f"load{n}" for n in NEAR}
 ENDS = ("low", "high")
 """Helpers that return the first and the second half of a vector; what they are noted by is the half."""
 
-MOVING = ("load", "store", "gather", "scatter", *INTERLEAVED.values(), *LOADED_IN_TURN.values())
+MOVING = ("load", "store", "stream", "gather", "scatter", *INTERLEAVED.values(), *LOADED_IN_TURN.values())
 """Helpers that load and store vectors."""
 
 ROUND_HALF = "round_half"
@@ -311,6 +311,7 @@ _INTEGERS = tuple(e for e in ElementType if not e.is_float and e is not ElementT
 _C_MOVES = {
     "load": "{helper}({address})",
     "store": "{helper}({address}, {value});",
+    "stream": "{helper}({address}, {value});",
     "gather": "{helper}({address}, {step})",
     "scatter": "{helper}({address}, {step}, {value});",
     **{

@@ -35,10 +35,10 @@ from polyloom.mdh.print.library.moves import (
     interleaved_store,
     moved,
     moved_half,
-    streamed,
     turned,
 )
 from polyloom.mdh.print.library.quick_functions import PREFIX, Names, quick_function
+from polyloom.mdh.print.library.streamed_stores import streamed
 from polyloom.mdh.print.library.x86 import (
     absolute,
     chosen_extreme,
@@ -412,6 +412,7 @@ _VECTORS = frozenset(
             "lanes",
             "load",
             "store",
+            "stream",
             "gather",
             "scatter",
         ),

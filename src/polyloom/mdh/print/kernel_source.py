@@ -160,14 +160,12 @@ class KernelTree:
     """What a work-item does: ``function``, of which the last two integers are the numbers of group and item.
 
     ``arrays``: those that the items of a group share. ``narrow``: whether all integers fit into 32 bits.
-    ``streamed``: arrays whose stores may bypass the caches.
     """
 
     function: Function
     arrays: tuple[Array, ...]
     items: int
     narrow: bool
-    streamed: frozenset[str] = frozenset()
 
 
 def kernel_name(name: str, language: KernelLanguage) -> str:
@@ -217,7 +215,7 @@ def kernel_source(kernel: KernelTree, language: KernelLanguage = OPENCL_KERNELS)
 
 
 def _given(parameter: Parameter, names: Mapping[str, str], kernel: KernelTree) -> Variable:
-    streams = parameter.name in kernel.streamed
+    streams = parameter.name in kernel.function.streamed
     return Variable(names[parameter.name], parameter.type, parameter.shape, flat=True, streams=streams)
 
 

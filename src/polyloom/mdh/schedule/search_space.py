@@ -475,10 +475,10 @@ class _Draft:
         return replace(schedule, follow=self.rng.choice(usable))
 
     def with_streaming(self, schedule: Schedule) -> Schedule:
-        """Let results bypass the caches: only where they are large."""
+        """Let results bypass the caches: only where they are large; C decides it without schedules."""
         size = prod(self.space.extent(d) for d in self.kept) * 4
         large = bool(self.space.device.caches) and size > max(self.space.device.caches) // 2
-        usable = large and not schedule.has_copies and not self.space.on_gpu
+        usable = large and not schedule.has_copies and self.space.device.streams_by_schedule
         return replace(schedule, streaming=usable and self.rng.random() < 0.5)
 
     def with_stages(self, schedule: Schedule) -> Schedule:

@@ -306,7 +306,8 @@ class Function:
     """A kernel, or a whole program: ``body`` over arrays and integers that the caller gives.
 
     ``integers``: 64-bit parameters. ``context``: what holds of them. ``contracted``: whether a product and a
-    sum may become one operation with one rounding. ``reshaped``: other names for parameters.
+    sum may become one operation with one rounding. ``reshaped``: other names for parameters. ``streamed``:
+    parameters whose vectors may be stored past the caches.
     """
 
     name: str
@@ -316,6 +317,7 @@ class Function:
     context: IntExpression | None = None
     contracted: bool = True
     reshaped: tuple[Reshaped, ...] = ()
+    streamed: frozenset[str] = frozenset()
 
     @property
     def arrays(self) -> tuple[str, ...]:

@@ -111,6 +111,7 @@ class _Making:
                 parameters=parameters,
                 integers=(*sorted(integers), share.group, share.item),
                 body=(*self.of_group.values(), *body),
+                streamed=self.maker.streamed,
             )
         )
         arrays = tuple(self.of_group.values())
@@ -122,7 +123,6 @@ class _Making:
             arrays=arrays,
             items=share.items,
             narrow=self.maker.narrow,
-            streamed=self.maker.streamed,
         )
         temporaries = {**shared, **self.outside}
         arguments: list[Argument] = [

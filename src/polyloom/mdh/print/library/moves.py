@@ -10,18 +10,6 @@ from polyloom.mdh.print.library.shuffles import apart, backwards, backwards_stor
 from polyloom.mdh.print.library.turned_blocks import TurnedNames, turned_block
 
 
-def streamed(name: str, family: str, kind: Kind) -> str:
-    """Return a store past the caches, where the compiler has it: at multiples of a vector's size only."""
-    return (
-        f"static inline void {name}({kind} a, __global {kind.scalar} *to)\n{{\n"
-        "#ifdef __has_builtin\n#if __has_builtin(__builtin_nontemporal_store)\n"
-        "    if ((size_t)to % sizeof(a) == 0) {\n"
-        f"        __builtin_nontemporal_store(a, (__global {kind} *)to);\n"
-        "        return;\n    }\n#endif\n#endif\n"
-        f"    vstore{kind.width}(a, 0, to);\n}}\n"
-    )
-
-
 def moved_half(name: str, family: str, kind: Kind) -> str:
     """Return the load or store of halves at any address, by way of their bits in a variable."""
     width = kind.width
