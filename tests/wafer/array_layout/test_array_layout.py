@@ -48,6 +48,15 @@ def test_a_matrix_that_is_read_by_columns_is_transposed() -> None:
     assert cycles_if_right(analysis) < cycles_if_right(analysed(FF, COLUMNS, *LAYOUTS))
 
 
+def test_an_array_is_not_transposed_where_a_nest_could_not_be_joined_to_four_dimensions() -> None:
+    """Its descriptors had five: the simulator refused the program (random maps, seed 990074)."""
+    text = "lair S(): float16 dy[2][2][2], float16 x[3][2][3] -> float16 dW[2][2]\n"
+    text += "{ all (q, s, d, h, w) in (2, 2, 2, 2, 2) dW[q][s] += dy[d][h][w] * x[q + d][h][s + w] }"
+    analysis = analysed(text, "size: { PE[1, 1] }\ncompute_map: { S[q, s, d, h, w] -> PE[0, 0] }")
+    assert analysis.simd[0].steps
+    assert cycles_if_right(analysis) > 0
+
+
 def test_what_is_said_of_a_layout_stands_where_its_tensor_is_declared() -> None:
     remarks = analysed(FF, COLUMNS).extension_remarks
     assert {str(r.span) for r in remarks if "`W`" in r.message} == {"S.lair:1:11"}

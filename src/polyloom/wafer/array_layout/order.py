@@ -20,10 +20,12 @@ from polyloom.diagnostics import Diagnostic, remark
 from polyloom.ir.expressions import Read
 from polyloom.ir.program import Program
 from polyloom.polyhedra.bounds import integer_bounds
+from polyloom.polyhedra.loops.tree import Number
 from polyloom.wafer.array_layout.bank_distances import BANKS, least_meeting
 from polyloom.wafer.array_layout.banks import BankUse, moving_sources, with_banks
 from polyloom.wafer.array_layout.fabric_use import FabricUse
 from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS, jointly_coalesced
 from polyloom.wafer.machine.instruction_cost import Shape, move_cycles
 from polyloom.wafer.machine.options import Effect, Extension
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, Strategy, step_cycles, steps_of
@@ -166,8 +168,18 @@ class Use:
         return frozenset(o.tensor for o in self.analysis.operands)
 
     def cycles(self, arrays: Mapping[str, LocalArray]) -> float:
-        """Return what the instructions cost with the arrays as they lie."""
+        """Return what the instructions cost with the arrays as they lie; no descriptor may be too deep."""
+        if self._is_too_deep(arrays):
+            return inf
         return self.runs * (self._overhead + sum(self._step_cycles(k, arrays) for k in self._moving))
+
+    def _is_too_deep(self, arrays: Mapping[str, LocalArray]) -> bool:
+        """Whether the nest has more dimensions than a descriptor, those counted once that can be joined."""
+        if sum(extent > 1 for extent in self.extents) <= MAX_DIMENSIONS:
+            return False
+        shape = self.shape(arrays)
+        sizes = [Number(size) for size in shape.sizes]
+        return len(jointly_coalesced(sizes, list(shape.strides.values()))[0]) > MAX_DIMENSIONS
 
     def least(self, group: frozenset[str], arrays: Mapping[str, LocalArray]) -> float:
         """Return what the instructions cost at least, however a group of arrays lies beside the others."""
