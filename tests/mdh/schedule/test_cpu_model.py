@@ -6,10 +6,11 @@ from dataclasses import replace
 from math import ceil
 
 import pytest
-from homs import buffers_of, convolution, hom_of, jacobi, matmul
+from homs import buffers_of, convolution, hom_of, jacobi, matmul, row_maximum
 from test_designs import with_constants
 
 from polyloom.ir.host import HostProgram, Index, View
+from polyloom.ir.types import ElementType
 from polyloom.mdh.device.costs import CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.native.device import choose
@@ -200,3 +201,14 @@ def test_rows_of_a_copy_that_are_no_multiple_of_a_vector_are_loaded_in_two() -> 
     loads = [StepModel(LoopSizes(found.facts(s), found.reads), AVX2.costs.instructions, 32) for s in copied]
     whole, padded = (step.load_cost(1, found.reads.inputs[1]) for step in loads)
     assert padded > whole
+
+
+def test_more_rows_than_ways_push_each_other_out() -> None:
+    """Sixteen rows of 16 KB at once take longer than eight, since all lie in a set of eight lines."""
+
+    def seconds(rows: int, columns: int) -> float:
+        found = space(row_maximum(4096, columns, ElementType.FLOAT32, 0.0))
+        return found.predicted(replace(found.plain, private=(rows, 1), vector=1, width=8))
+
+    assert seconds(16, 4096) > 1.08 * seconds(8, 4096)
+    assert seconds(16, 4112) < 1.02 * seconds(8, 4112)

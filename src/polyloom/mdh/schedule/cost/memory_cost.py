@@ -229,6 +229,22 @@ class MemoryModel:
 
         return self._loaded(capacity, period, late)
 
+    def pushed_out(self, ways: int, period: int) -> float:
+        """Return the bytes of lines that leave a cache between the prefetcher and their use, and come again.
+
+        A step reads so many rows at once whose lines meet in a set of ``ways``, at multiples of ``period``,
+        that each pushes out what was fetched ahead for another one.
+        """
+        step, whole = self.sizes.insides[-1], self.sizes.extents
+        crowded = [item for item in self.arrays if self._in_a_set(item, step, period) > ways]
+        return sum(item.count * self.footprint(item, whole) for item in crowded)
+
+    def _in_a_set(self, item: Traffic, sizes: Sizes, period: int) -> float:
+        """Return how many pieces of an array lie in a set."""
+        apart = self.pieces(item, sizes).apart
+        positions = prod(min(n, period // gcd(distance, period)) for n, distance in apart)
+        return prod(n for n, _ in apart) / positions
+
     @cached_property
     def _tile(self) -> Sizes:
         """The points of a register tile."""
@@ -374,8 +390,8 @@ class CacheModel:
         """
         caches = self.caches or self.costs.default_caches
         rates = self.costs.bytes_per_cycle[: len(caches) - 1] + self.costs.bytes_per_cycle[-1:]
-        ways = (self.ways or self.costs.ways)[: len(self.costs.ways)]
-        periods = [min(size // way, self.costs.page_bytes) for size, way in zip(caches, ways, strict=False)]
+        sizes = zip(caches, self._ways, strict=False)
+        periods = [min(size // way, self.costs.page_bytes) for size, way in sizes]
         return list(zip(caches, rates, (*periods, *(0 for _ in caches)), strict=False))
 
     @cached_property
@@ -395,12 +411,21 @@ class CacheModel:
 
     @cached_property
     def waits(self) -> float:
-        """Cycles in which nothing is done but wait for rows of results."""
-        return sum(
+        """Cycles in which nothing is done but wait for results, and for lines that had been there."""
+        results = sum(
             self.memory.unforeseen(size, period) / rate
             for size, rate, period in self._levels[1:2]
             if self._leaves(size)
         )
+        return results + sum(
+            self.memory.pushed_out(ways, period) / rate
+            for ways, (size, rate, period) in zip(self._ways[:1], self._levels, strict=False)
+            if self._leaves(size)
+        )
+
+    @property
+    def _ways(self) -> tuple[int, ...]:
+        return (self.ways or self.costs.ways)[: len(self.costs.ways)]
 
     @cached_property
     def cycles(self) -> list[float]:
