@@ -128,7 +128,7 @@ FLOORS = {
         ("read",),
         ("enter", "parameters", "walk"),
         ("expressions", "finish"),
-        ("escaping", "integers", "row_pointers"),
+        ("counted_loops", "escaping", "integers", "row_pointers"),
         ("scope",),
         ("syntax",),
     ),

@@ -16,6 +16,7 @@ import islpy as isl
 from pycparser import c_ast
 
 from polyloom.diagnostics import Diagnostic, PolyloomError, Severity, Source, Unsupported, remark
+from polyloom.frontends.c.counted_loops import with_counted_loops
 from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.escaping import escaping_iterators, is_read_after
 from polyloom.frontends.c.expressions.constant_places import check_spots, next_walk
@@ -288,6 +289,7 @@ def _part(region: Region, tree: c_ast.FileAST, places: Places, mode: Mode, *, as
     if mode is Mode.COMPUTE:
         unread = partial(_is_unread, region)
         region = with_offsets(with_row_pointers(region, unread=unread), unread=unread, added=asked)
+        region = with_counted_loops(region, unread=unread)
     state, elements = _walked(region, tree, places, mode, ConstantElements()), None
     while (elements := next_walk(state)) is not None:
         state = _walked(region, tree, places, mode, elements)

@@ -11,8 +11,11 @@ from polyloom.diagnostics import PolyloomError, Source, Span, Unsupported, error
 STEPS_OF = "polyloom_steps_of_"
 """What the names of integers begin with that say how far a pointer was moved (``stepped_pointers``)."""
 
+BEGUN_WITH = "polyloom_begun_with_"
+"""What the names of counters begin with that a part has of its own (``counted_loops``)."""
+
 _MOVED = re.compile(rf"(\w+)\[(\+\+|--)?{STEPS_OF}\1(\+\+|--)?\]")
-_OFFSET = re.compile(rf"\(?\b(\w+) \+ {STEPS_OF}\1\b\)?|{STEPS_OF}(?=\w)")
+_OFFSET = re.compile(rf"\(?\b(\w+) \+ {STEPS_OF}\1\b\)?|(?:{STEPS_OF}|{BEGUN_WITH})(?=\w)")
 
 
 def as_written(text: str) -> str:

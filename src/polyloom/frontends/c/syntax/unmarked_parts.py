@@ -113,7 +113,7 @@ def _ends(items: Sequence[c_ast.Node], first: int) -> list[int]:
     """Return where a part that begins with pragmas and a loop may end: behind each loop of those in a row."""
     found = []
     for k in range(first, len(items)):
-        if isinstance(items[k], c_ast.For):
+        if isinstance(items[k], _LOOPS):
             found.append(k + 1)
         elif not isinstance(items[k], c_ast.Pragma) and (
             not found or not isinstance(items[k], c_ast.Assignment)
@@ -174,8 +174,9 @@ def _text_of(body: Sequence[c_ast.Node], text: _Text, starts: Mapping[c_ast.Node
     if kinds:
         shown = Kind.OPEN not in kinds and _shows_its_end(text, last, end)
         return (first, end) if shown else None
-    loops, braces = _count(body, (c_ast.For,)), _count(body, _BRACES)
-    return (first, end) if (written.count("for"), written.count("{")) == (loops, braces) else None
+    loops, braces = _count(body, (*_LOOPS, c_ast.DoWhile)), _count(body, _BRACES)
+    heads = sum(map(written.count, _HEADS))
+    return (first, end) if (heads, written.count("{")) == (loops, braces) else None
 
 
 def _lexemes(text: str, start: int, end: int) -> Iterator[tuple[str, int]]:
@@ -198,12 +199,12 @@ def _shows_its_end(text: _Text, last: int, end: int) -> bool:
 def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:
     """Return where the loops and pragmas of a function begin in the text.
 
-    Columns are those of the preprocessed text, so loops are told apart by their order; of a line where the
-    text has more of them, or fewer, none is known.
+    Columns are those of the preprocessed text, so loops of a kind are told apart by their order; of a line
+    where the text has more of them, or fewer, as it has of those that end a ``do``, none is known.
     """
     text, found = places.source.text, dict[c_ast.Node, int]()
     lines = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
-    loops = defaultdict[int, list[c_ast.Node]](list)
+    loops = defaultdict[tuple[int, str], list[c_ast.Node]](list)
     for node in nodes_in(function.body):
         if node.coord is None or not places.is_source(str(node.coord.file)):
             continue
@@ -211,21 +212,27 @@ def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:
             continue
         if isinstance(node, c_ast.Pragma):
             found[node] = lines[node.coord.line - 1]
-        elif isinstance(node, c_ast.For):
-            loops[int(node.coord.line)].append(node)
-    written = defaultdict[int, list[int]](list)
+        elif isinstance(node, _LOOPS):
+            loops[int(node.coord.line), "for" if isinstance(node, c_ast.For) else "while"].append(node)
+    written = defaultdict[tuple[int, str], list[int]](list)
     for lexeme in _LEXEME.finditer(text):
-        if lexeme.group() == "for":
-            written[bisect(lines, lexeme.start())].append(lexeme.start())
-    for line, nodes in loops.items():
-        if len(nodes) == len(written[line]):
-            found |= dict(zip(nodes, written[line], strict=True))
+        if (word := lexeme.group()) in _HEADS:
+            written[bisect(lines, lexeme.start()), word].append(lexeme.start())
+    for place, nodes in loops.items():
+        if len(nodes) == len(written[place]):
+            found |= dict(zip(nodes, written[place], strict=True))
     return found
 
 
 def _is_conditional(lexeme: str) -> bool:
     return lexeme.lstrip().startswith("#") and not re.match(r"\s*#\s*pragma\b", lexeme)
 
+
+_LOOPS = (c_ast.For, c_ast.While)
+"""Loops that may be parts."""
+
+_HEADS = ("for", "while")
+"""What they begin with."""
 
 _BRACES = (c_ast.Compound, c_ast.InitList)
 """What stands in braces; of what macros hide others are in the text than in the tree."""
