@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import polyloom
@@ -70,3 +72,10 @@ def test_loops_of_a_function_that_is_none_as_a_whole() -> None:
     files = drop_in("void printf(int);\n" + program(body), target="c").files
     (text,) = (text for name, text in files.items() if name.endswith(".c") and name != "polyloom_loops.c")
     assert text.count("if (!polyloom_") == 1, "of `n`, which is printed, C knows the value"
+
+
+def test_functions_with_no_other_loops_beside_such_with_for_loops() -> None:
+    others = "void g(int m, int *y) { for (int i = 0; i < m; i++) y[i] = i; }\n"
+    files = drop_in(others + program("while (n--) *x++ = 1;"), target="c").files
+    (text,) = (text for name, text in files.items() if name.endswith(".c") and name != "polyloom_loops.c")
+    assert {"polyloom_f(", "polyloom_g("} <= {*re.findall(r"polyloom_\w+\(", text)}

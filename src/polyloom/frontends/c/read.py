@@ -37,7 +37,7 @@ from polyloom.frontends.c.scope.state import ConstantElements, Hooks, Mode, Stat
 from polyloom.frontends.c.scope.types import Scalar
 from polyloom.frontends.c.scope.writes import addressed
 from polyloom.frontends.c.syntax.faults import fail, worst
-from polyloom.frontends.c.syntax.nodes import nodes_in
+from polyloom.frontends.c.syntax.nodes import LOOPS, nodes_in
 from polyloom.frontends.c.syntax.parse import parse, parsed
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.preprocess import own_texts, preprocess, preprocess_with_system
@@ -238,7 +238,7 @@ def _computed(region: Region, *, tree: c_ast.FileAST, places: Places, mode: Mode
 
 
 def _has_several_loops(region: Region) -> bool:
-    return sum(isinstance(inside, c_ast.For) for node in region.body for inside in nodes_in(node)) > 1
+    return sum(isinstance(inside, LOOPS) for node in region.body for inside in nodes_in(node)) > 1
 
 
 def _has_open_array(state: State) -> bool:

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 from pycparser import c_ast
 
+LOOPS = (c_ast.For, c_ast.While)
+"""Loops that may be parts."""
+
 
 def nodes_in(node: c_ast.Node) -> Iterator[c_ast.Node]:
     """Yield a node and all that are inside it, in the order of the text."""

@@ -12,7 +12,7 @@ from polyloom.diagnostics import PolyloomError, Span
 from polyloom.frontends.c.syntax.attributes import REPLACEABLE, replaceable_functions, without_attributes
 from polyloom.frontends.c.syntax.faults import fail, line_span
 from polyloom.frontends.c.syntax.inline_assembly import without_assembly
-from polyloom.frontends.c.syntax.nodes import nodes_in
+from polyloom.frontends.c.syntax.nodes import LOOPS, nodes_in
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.preprocess import is_built
 
@@ -70,7 +70,7 @@ def _without_unread(whole: str, message: str, places: Places) -> c_ast.FileAST |
         if isinstance(found, c_ast.FileAST):
             functions = [n for n in found.ext if isinstance(n, c_ast.FuncDef) and n.decl.name not in unread]
             own = (n for n in functions if n.coord.file == places.name)
-            loops = any(isinstance(inside, c_ast.For) for n in own for inside in nodes_in(n))
+            loops = any(isinstance(inside, LOOPS) for n in own for inside in nodes_in(n))
             return found if loops else None
         fault = found
     return None

@@ -11,7 +11,7 @@ from pycparser import c_ast
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c.syntax.faults import fail
-from polyloom.frontends.c.syntax.nodes import nodes_in
+from polyloom.frontends.c.syntax.nodes import LOOPS, nodes_in
 from polyloom.frontends.c.syntax.places import Places
 
 PAIR = "write `#pragma scop` before the loops and `#pragma endscop` after them, in one block"
@@ -69,7 +69,7 @@ def regions(
         fail("c-no-function", f"{places.source.name} holds no function", None, helps=[PAIR])
     called = [f for f in own if "static" not in f.decl.storage and f.decl.name != "main"]
     own = called if len(called) == 1 else own
-    with_loops = [f for f in own if _any(f.body, (c_ast.For,))]
+    with_loops = [f for f in own if _any(f.body, LOOPS)]
     own = with_loops if every and with_loops else own
     if len(own) > 1 and not every:
         names = ", ".join(f"`{f.decl.name}`" for f in own)
@@ -90,7 +90,7 @@ def helpers(tree: c_ast.FileAST, places: Places) -> tuple[Region, ...]:
     """
     functions = (node for node in tree.ext if isinstance(node, c_ast.FuncDef))
     own = (f for f in functions if f.coord.file == places.name and "static" in f.decl.storage)
-    return tuple(_body(f) for f in own if _any(f.body, (c_ast.For,)))
+    return tuple(_body(f) for f in own if _any(f.body, LOOPS))
 
 
 def _body(function: c_ast.FuncDef) -> Region:

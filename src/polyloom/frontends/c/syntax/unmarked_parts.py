@@ -20,7 +20,7 @@ from typing import Generic, TypeVar
 
 from pycparser import c_ast
 
-from polyloom.frontends.c.syntax.nodes import nodes_in
+from polyloom.frontends.c.syntax.nodes import LOOPS, nodes_in
 from polyloom.frontends.c.syntax.openmp import keeps_its_form
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.frontends.c.syntax.regions import Region, closing_brace
@@ -113,7 +113,7 @@ def _ends(items: Sequence[c_ast.Node], first: int) -> list[int]:
     """Return where a part that begins with pragmas and a loop may end: behind each loop of those in a row."""
     found = []
     for k in range(first, len(items)):
-        if isinstance(items[k], _LOOPS):
+        if isinstance(items[k], LOOPS):
             found.append(k + 1)
         elif not isinstance(items[k], c_ast.Pragma) and (
             not found or not isinstance(items[k], c_ast.Assignment)
@@ -174,7 +174,7 @@ def _text_of(body: Sequence[c_ast.Node], text: _Text, starts: Mapping[c_ast.Node
     if kinds:
         shown = Kind.OPEN not in kinds and _shows_its_end(text, last, end)
         return (first, end) if shown else None
-    loops, braces = _count(body, (*_LOOPS, c_ast.DoWhile)), _count(body, _BRACES)
+    loops, braces = _count(body, (*LOOPS, c_ast.DoWhile)), _count(body, _BRACES)
     heads = sum(map(written.count, _HEADS))
     return (first, end) if (heads, written.count("{")) == (loops, braces) else None
 
@@ -212,7 +212,7 @@ def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:
             continue
         if isinstance(node, c_ast.Pragma):
             found[node] = lines[node.coord.line - 1]
-        elif isinstance(node, _LOOPS):
+        elif isinstance(node, LOOPS):
             loops[int(node.coord.line), "for" if isinstance(node, c_ast.For) else "while"].append(node)
     written = defaultdict[tuple[int, str], list[int]](list)
     for lexeme in _LEXEME.finditer(text):
@@ -228,11 +228,8 @@ def _is_conditional(lexeme: str) -> bool:
     return lexeme.lstrip().startswith("#") and not re.match(r"\s*#\s*pragma\b", lexeme)
 
 
-_LOOPS = (c_ast.For, c_ast.While)
-"""Loops that may be parts."""
-
 _HEADS = ("for", "while")
-"""What they begin with."""
+"""What loops begin with."""
 
 _BRACES = (c_ast.Compound, c_ast.InitList)
 """What stands in braces; of what macros hide others are in the text than in the tree."""
