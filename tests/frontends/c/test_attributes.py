@@ -13,6 +13,8 @@ CHANGED = {
     "vector, before": "typedef __attribute__((__vector_size__(16), aligned(4))) float t;",
     "vector, twice": "typedef float t __attribute__ ((vector_size (16)))\n  __attribute__((may_alias));",
     "anywhere": "typedef int t __attribute__((aligned(1)));",
+    "anywhere, hexadecimal": "typedef int t __attribute__((aligned(0x1)));",
+    "anywhere, by an expression": "typedef int t __attribute__((aligned(sizeof(char))));",
     "anywhere, before": "typedef __attribute__((__may_alias__, __aligned__ (4))) double t;",
     "mode": "typedef int t __attribute__((mode(DI)));",
     "packed": "typedef enum { A, B } __attribute__((packed)) t;",

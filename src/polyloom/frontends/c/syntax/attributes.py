@@ -21,7 +21,7 @@ REPLACEABLE = "__attribute__((weak))"
 
 _ATTRIBUTE = re.compile(r"\b__attribute(?:__)?\s*\(")
 _CHANGES = re.compile(r"\b(?:__)?(vector_size|ext_vector_type|mode|cleanup)(?:__)?\b")
-_LESS = re.compile(r"\b(?:__)?aligned(?:__)?\s*\(\s*[124]\s*\)")  # less than its own, of a type
+_LESS = re.compile(r"\b(?:__)?aligned(?:__)?\s*\((?!\s*(?:8|[1-9]\d+)\s*\))")  # maybe less than a type's own
 _SIZES = re.compile(r"\b(?:__)?(packed|mode)(?:__)?\b")
 _WEAK = re.compile(r"\b(?:__)?(?:weak|weakref|alias|ifunc)(?:__)?\b")
 _WEAK_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+weak[ \t]+(\w+)", re.MULTILINE)
