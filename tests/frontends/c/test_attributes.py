@@ -41,6 +41,7 @@ def test_others_mean_nothing() -> None:
     text = """
 enum { A, B } __attribute__((deprecated)) k;
 typedef struct { int x; } __attribute__((aligned(4))) a_structure; __attribute__((aligned(2))) char given;
+typedef struct __attribute__((__aligned__(sizeof(void *)))) { int x; } another_structure;
 struct __attribute__((packed)) s { char c; double d; } __attribute__((aligned(8)));
 static __attribute__((noinline, optimize("O1"))) int g(int x) { return x + 1; }
 void __attribute__((hot)) f(int n, int a[n] __attribute__((unused)), struct s p[n])

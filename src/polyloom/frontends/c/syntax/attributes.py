@@ -22,6 +22,7 @@ REPLACEABLE = "__attribute__((weak))"
 _ATTRIBUTE = re.compile(r"\b__attribute(?:__)?\s*\(")
 _CHANGES = re.compile(r"\b(?:__)?(vector_size|ext_vector_type|mode|cleanup)(?:__)?\b")
 _LESS = re.compile(r"\b(?:__)?aligned(?:__)?\s*\((?!\s*(?:8|[1-9]\d+)\s*\))")  # maybe less than a type's own
+_NAMES_A_TYPE = re.compile(r"\btypedef\b(?!.*\b(?:struct|union)\s*\Z)", re.DOTALL)  # not a structure
 _SIZES = re.compile(r"\b(?:__)?(packed|mode)(?:__)?\b")
 _WEAK = re.compile(r"\b(?:__)?(?:weak|weakref|alias|ifunc)(?:__)?\b")
 _WEAK_PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+weak[ \t]+(\w+)", re.MULTILINE)
@@ -67,7 +68,7 @@ def replaceable_functions(text: str) -> frozenset[str]:
 
 def _in_place_of(attribute: str, before: str, after: str) -> str:
     """Return what stands for an attribute, with blanks behind it up to its length."""
-    mark, names_a_type = "", "typedef" in re.split("[;{}]", before[-199:])[-1]
+    mark, names_a_type = "", _NAMES_A_TYPE.search(re.split("[;{}]", before[-199:])[-1])
     if _CHANGES.search(attribute) or (names_a_type and _LESS.search(attribute)):
         is_behind = re.search(r"[\w)\]]\s*\Z", before[-99:]) and _DECLARATOR_ENDS.match(after)
         mark = f"[{MARK}]" if is_behind else "restrict"
