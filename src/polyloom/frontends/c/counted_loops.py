@@ -153,7 +153,8 @@ def _given(region: Region) -> Iterator[c_ast.Decl]:
 
 def _may_be_copied(node: c_ast.Decl, region: Region) -> bool:
     """Whether a variable is a number, the only one of its name; one that begins with a constant is known."""
-    counts = Counter(d.name for d in nodes_in(region.function) if isinstance(d, c_ast.Decl))
+    kinds = (c_ast.Decl, c_ast.Enumerator)
+    counts = Counter(d.name for d in nodes_in(region.function) if isinstance(d, kinds))
     is_number = isinstance(node.type, c_ast.TypeDecl) and isinstance(node.type.type, c_ast.IdentifierType)
     special = {*(node.storage or []), *(node.type.quals or [])} - {"register"} if is_number else {""}
     known = isinstance(node.init, c_ast.Constant) and runs_once_after(region, node.name)
