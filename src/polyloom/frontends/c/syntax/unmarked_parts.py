@@ -200,7 +200,7 @@ def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:
     """Return where the loops and pragmas of a function begin in the text.
 
     Columns are those of the preprocessed text, so loops of a kind are told apart by their order; of a line
-    where the text has more of them, or fewer, as it has of those that end a ``do``, none is known.
+    where the text has more of them, or fewer, none is known.
     """
     text, found = places.source.text, dict[c_ast.Node, int]()
     lines = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
@@ -215,13 +215,22 @@ def _starts(function: c_ast.FuncDef, places: Places) -> dict[c_ast.Node, int]:
         elif isinstance(node, LOOPS):
             loops[int(node.coord.line), "for" if isinstance(node, c_ast.For) else "while"].append(node)
     written = defaultdict[tuple[int, str], list[int]](list)
+    ends = _ends_of_do(text)
     for lexeme in _LEXEME.finditer(text):
-        if (word := lexeme.group()) in _HEADS:
+        if (word := lexeme.group()) in _HEADS and lexeme.start() not in ends:
             written[bisect(lines, lexeme.start()), word].append(lexeme.start())
     for place, nodes in loops.items():
         if len(nodes) == len(written[place]):
             found |= dict(zip(nodes, written[place], strict=True))
     return found
+
+
+def _ends_of_do(text: str) -> frozenset[int]:
+    """Return where each ``while`` stands that ends a ``do``."""
+    bodies = (_statement_end(text, word.end()) for word in _LEXEME.finditer(text) if word.group() == "do")
+    behind = (_LEXEME.finditer(text, end) for end in bodies if end is not None)
+    words = (next((w for w in found if not w.group().startswith(("/*", "//"))), None) for found in behind)
+    return frozenset(word.start() for word in words if word is not None and word.group() == "while")
 
 
 def _is_conditional(lexeme: str) -> bool:
