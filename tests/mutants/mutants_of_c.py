@@ -43,8 +43,8 @@ MUTANTS = [
     ),
     Mutant(
         "frontends/c/walk/loops",
-        "return first.add(constant_affine(head.tested))",
-        "return first",
+        "tested = first.add(constant_affine(head.tested))",
+        "tested = first",
         Probe("c_probes.evaluated", ("counting_down",)),
     ),
     Mutant(

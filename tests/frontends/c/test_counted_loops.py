@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import islpy as isl
 import pytest
 
 import polyloom
@@ -44,6 +45,9 @@ REFUSED = {
     "no end": "int i = 0; while (i < n) x[i] = 1;",
     "another in the body": "enum { k = 3 }; int i = 0; while (i < n) { enum { k = 1 }; x[i] = 1; i += k; }",
     "another variable": "int i = 0; while (i < n) { int i = 2; x[i] = 1; i++; }",
+    "twice in the head": "for (; n > 0; n--, n--) x[n] = 1;",
+    "more in the head": "for (; n > 0; n--, *y += 2) x[n] = 1;",
+    "an enumerator of its name": "while (n--) { enum { n = 2 }; x[n] = 1; }",
     "moved bound": "int i = 0, s = 1; while (i < n) { x[i] = 1; s += 1; i += s; }",
 }
 
@@ -53,6 +57,21 @@ def test_what_stays_refused(name: str) -> None:
     with pytest.raises(PolyloomError) as refusal:
         polyloom.load(program(REFUSED[name])).run(n=40, m=9)
     assert "polyloom_" not in refusal.value.diagnostics[0].message
+
+
+KEPT = {
+    "unsigned char k = 250; for (; n > 0; n--, k++) x[k] = n;": "n <= 6",
+    "unsigned char k = 250; for (; n > 0 && k > 9; n--, k++) x[k] = n;": "n <= 5",
+    "while (++c < n) x[8] = c;": "c != 127",
+    "while (c > n) { x[8] += c; c -= 4; }": "c != -126 or n != -127",
+}
+
+
+@pytest.mark.parametrize("body", KEPT)
+def test_counters_of_narrow_types_are_assumed_not_to_wrap(body: str) -> None:
+    text = f"void f(int n, signed char c, int *restrict x) {{ {body} }}\n"
+    (part,) = read_computed(Source("f.c", text), unmarked=True)
+    assert part.scop.context.is_subset(isl.Set(f"[n, c] -> {{ : {KEPT[body]} }}"))
 
 
 PART = "#pragma scop\nwhile (n-- > 0) *x++ = 1;\n#pragma endscop\n"
@@ -79,3 +98,10 @@ def test_functions_with_no_other_loops_beside_such_with_for_loops() -> None:
     files = drop_in(others + program("while (n--) *x++ = 1;"), target="c").files
     (text,) = (text for name, text in files.items() if name.endswith(".c") and name != "polyloom_loops.c")
     assert {"polyloom_f(", "polyloom_g("} <= {*re.findall(r"polyloom_\w+\(", text)}
+
+
+def test_a_while_that_ends_a_do_is_no_loop_of_a_macro() -> None:
+    text = "#define ZERO while (n--) x[n] = 0\nvoid touch(int);\n"
+    text += program("touch(1);\nZERO; do { y++; } while (*y);\nwhile (m-- > 0) y[m + 64] = 1;")
+    (part,) = read_computed(Source("f.c", text), unmarked=True)
+    assert text[slice(*part.scop.extent)].startswith("while (m--")

@@ -46,7 +46,11 @@ def parts_of(node: c_ast.For, state: State) -> Head:
         by = 1 if "+" in step.op else -1
         condition = _without_step(node.cond, step)
         return Head(variable, start, (), condition, (), by, step.op.startswith("p"))
-    moved = [name for name in (_changed_name(n) for n in nexts) if name is not None]
+    if other := next((n for n in nexts if _changed_name(n) is None), None):
+        refuse_head("the loop's head does more than to change variables", other, state)
+    moved = [name for name in map(_changed_name, nexts) if name is not None]
+    if twice := [name for name in moved if moved.count(name) > 1]:
+        refuse_head(f"the loop's head changes `{twice[0]}` twice", node.next, state)
     tested = names_in(node.cond)
     counting = [name for name in dict.fromkeys([*starts, *moved]) if name in tested and name in moved]
     if not counting:

@@ -19,7 +19,7 @@ from polyloom.frontends.c.scope.names import Known, Variable
 from polyloom.frontends.c.scope.sets import constant_affine, everywhere, parameter_affine, without_set
 from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Scalar, is_unsigned, value_range
-from polyloom.frontends.c.scope.writes import contains, written_names
+from polyloom.frontends.c.scope.writes import contains, names_in, written_names
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
 from polyloom.frontends.c.walk.loop_heads import ACCEPTED, Head, changed_to, parts_of, refuse_head
 from polyloom.ir.expressions import Expression, ParameterValue
@@ -85,6 +85,11 @@ def _header(node: c_ast.For, state: State) -> Header:
         if step > 0 or not is_unsigned(element):
             _check_ending(loop, going, iterator, state.span(node), state)
     domain = _until(loop, going, iterator, descending=step < 0)
+    asked = domain.union(_moved(domain, iterator, step))
+    for other, known in others:
+        read = asked if other.name in names_in(head.condition) else domain
+        if not _keeps_in_range(known.affine, known.value.type, read, state):
+            _refuse_wrapping(state.span(node))
     last = None if condition is not None else _last(reached, going, here, step, state)
     header = Header(variable, iterator, element, here, domain, step < 0, condition, others, last, first, step)
     return _after_its_test(header, state) if head.tested_first else header
@@ -202,22 +207,25 @@ def _check_wrapping(
     loop: isl.Set, going: isl.Set, here: Known, step: int, span: Span | None, state: State
 ) -> None:
     """An iterator that leaves its type's range comes back at the other end. Errors: ``c-loop``."""
-    if step > 0:
-        _check_wrapping_up(loop.intersect(going), here, step, span, state)
-    elif is_unsigned(here.value.type):
-        _check_wrapping_down(loop.intersect(going), going, here, step, span, state)
+    taken, element = loop.intersect(going), here.value.type
+    if step < 0 and is_unsigned(element):
+        _check_wrapping_down(taken, going, here, step, span, state)
+    elif not _keeps_in_range(here.affine.add(constant_affine(step)), element, taken, state):
+        _refuse_wrapping(span)
 
 
-def _check_wrapping_up(taken: isl.Set, here: Known, step: int, span: Span | None, state: State) -> None:
-    """Signed types of 32 bits and more cannot wrap in C, and those of 64 bits do not live to."""
-    element = here.value.type
-    if element.size == _WIDE or (element.size == ElementType.INT32.size and not is_unsigned(element)):
-        return
-    high = value_range(element)[1]
+def _keeps_in_range(value: isl.PwAff, element: ElementType, taken: isl.Set, state: State) -> bool:
+    """Whether a value is one of its type's on a set, which may have to be assumed.
+
+    Signed types of 32 bits and more cannot wrap in C, and those of 64 bits do not live to.
+    """
+    if element.size >= ElementType.INT32.size and not is_unsigned(element):
+        return True
+    low, high = value_range(element)
+    inside = value.ge_set(constant_affine(low))
+    inside = inside if element.size == _WIDE else inside.intersect(value.le_set(constant_affine(high)))
     with state.within(taken):
-        following = here.affine.add(constant_affine(step)).le_set(constant_affine(high))
-        if not state.always(following) and not state.assume(following):
-            _refuse_wrapping(span)
+        return state.always(inside) or state.assume(inside)
 
 
 def _check_wrapping_down(
@@ -254,7 +262,10 @@ def _first(head: Head, element: ElementType, state: State) -> isl.PwAff:
         return first
     if is_unsigned(element):
         refuse_head("the loop's unsigned variable may wrap before it is tested", head.condition, state)
-    return first.add(constant_affine(head.tested))
+    tested = first.add(constant_affine(head.tested))
+    if not _keeps_in_range(tested, element, everywhere(), state):
+        _refuse_wrapping(state.span(head.condition))
+    return tested
 
 
 def _bound(node: c_ast.Node, what: str, state: State, element: ElementType | None = None) -> isl.PwAff:
