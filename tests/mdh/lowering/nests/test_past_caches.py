@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from c_host_programs import host_programs_of
-from polyloom.ir.host import HostProgram
+from polyloom.ir.host import HostProgram, MdHom
 from polyloom.mdh.compiled import CompiledProgram
+from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.nests import past_caches
 from polyloom.mdh.native.device import choose, opened
 from polyloom.mdh.native.execution import function_of
 from polyloom.mdh.print.c_source import c_source
 from polyloom.mdh.schedule.choice import one_kernel_schedule
+from polyloom.mdh.schedule.schedules import Caching, Memory, Schedule
 from polyloom.mdh.tuning.schedule_lookup import TunedEmitter
 
 
@@ -23,14 +26,17 @@ def program_of(head: str, loops: str) -> HostProgram:
     return found
 
 
-def streamed(head: str, loops: str, caches: tuple[int, ...] = (1024, 8192)) -> frozenset[str]:
+def streamed(
+    head: str, loops: str, caches: tuple[int, ...] = (1024, 8192), inputs: tuple[Caching, ...] = ()
+) -> frozenset[str]:
     """Return what is stored past the caches, and see that the text says so, and waits for it."""
     model = choose("native", threads=2)
-    function = function_of(
-        program_of(head, loops),
-        lambda hom, program, device: one_kernel_schedule(hom, program.by_name, device),
-        model,
-    )
+
+    def schedule(hom: MdHom, program: HostProgram, device: DeviceModel) -> Schedule:
+        found = one_kernel_schedule(hom, program.by_name, device)
+        return replace(found, inputs=inputs or found.inputs)
+
+    function = function_of(program_of(head, loops), schedule, model)
     found = past_caches.past_caches(function, caches)
     text = c_source(found)
     assert ("stream_float32x" in text) == ("streamed_is_there();\n}" in text) == bool(found.streamed)
@@ -52,6 +58,11 @@ def test_not_where_caches_keep_them(caches: tuple[int, ...]) -> None:
 
 def test_not_what_is_read_as_well() -> None:
     assert streamed(HEAD, SUM.format(b="c")) == frozenset()
+
+
+def test_through_copies_of_inputs() -> None:
+    copied = (Caching(Memory.LOCAL),) * 2
+    assert streamed(HEAD, SUM.format(b="b"), inputs=copied) == {"c"}
 
 
 def test_not_totals() -> None:
