@@ -40,6 +40,7 @@ def test_a_variable_that_a_function_cleans_up_is_refused() -> None:
 def test_others_mean_nothing() -> None:
     text = """
 enum { A, B } __attribute__((deprecated)) k;
+typedef enum __attribute__((deprecated, aligned(4))) { C, D } kind;
 typedef struct { int x; } __attribute__((aligned(4))) a_structure; __attribute__((aligned(2))) char given;
 typedef struct __attribute__((__aligned__(sizeof(void *)))) { int x; } another_structure;
 struct __attribute__((packed)) s { char c; double d; } __attribute__((aligned(8)));
