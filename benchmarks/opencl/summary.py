@@ -106,6 +106,7 @@ def summary_json(measured: Measured) -> dict[str, Any]:
         "workload": w.name,
         "flops": w.flops,
         "bytes": w.bytes,
+        "bound": measured.bound,
         "peak": {metric: measured.rate(metric) for metric in ("fma", "sum", "scale")},
         "absent": measured.absent,
         "results": [
