@@ -104,3 +104,11 @@ def test_results_are_there(monkeypatch: pytest.MonkeyPatch, kind: str, behind: i
     CompiledProgram(program, opened(choose("native", threads=2)), TunedEmitter()).run(a=a, c=c)
     np.testing.assert_array_equal(c, (a.astype(np.int64) * 3 + np.arange(n) % 5).astype(dtype))
     assert not room[:start].any() and not room[start + c.nbytes :].any()
+
+
+def test_two_results_of_one_loop() -> None:
+    head = "const float a[4096], float c[4096], float d[4096]"
+    assert streamed(head, "for (int i = 0; i < 4096; i++) { c[i] = a[i] + 1; d[i] = a[i] * 2; }") == {
+        "c",
+        "d",
+    }

@@ -20,7 +20,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from math import prod
 
-from polyloom.ir.expressions import Read
 from polyloom.ir.types import ElementType
 from polyloom.mdh.tree.nodes import Array, Code, Compute, For, Function, Kind, Parameter, Store
 from polyloom.mdh.tree.rewrite import blocks, loads_of, walk
@@ -46,7 +45,7 @@ def past_caches(function: Function, caches: Sequence[int]) -> Function:
     stores = [s for s in _stores(function.body) if origin.get(s.store.array) in large - loaded]
     in_vectors = {origin[s.store.array] for s in stores if s.lane is not None}
     own = {s.name for s in walk(function.body) if isinstance(s, Array)}
-    totals = {s.array for s in walk(function.body) if isinstance(s, Store) and not _is_copy(s)} & own
+    totals = {s.array for s in walk(function.body) if isinstance(s, Store) and _goes_on(s)} & own
     others = {origin[s.store.array] for s in stores if not _is_of_map(s, totals)}
     return replace(function, streamed=frozenset(in_vectors - others))
 
@@ -76,8 +75,9 @@ def _stores(code: Code, lane: str | None = None) -> Iterator[_Stored]:
             yield from (stored for block in blocks(statement) for stored in _stores(block, lane))
 
 
-def _is_copy(store: Store) -> bool:
-    return isinstance(store.value.expression, Read)
+def _goes_on(store: Store) -> bool:
+    """Whether a value depends on the one before it, as those of totals do."""
+    return any(load.array == store.array for load in store.value.loads)
 
 
 def _is_of_map(stored: _Stored, totals: AbstractSet[str]) -> bool:
