@@ -2,9 +2,8 @@ void f(int n, double a[n])
 {
   int i = 0;
 #pragma scop
-  while (i < n) {
-    a[i] = 0;
-    i++;
+  while (a[i] > 1) {
+    a[i] = a[i] / 2;
   }
 #pragma endscop
 }
