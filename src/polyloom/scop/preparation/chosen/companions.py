@@ -53,14 +53,14 @@ def with_companion(scop: Scop, statement: ScopStatement) -> Scop | None:
     if compared is None:
         return None
     starts = [s for s in scop.statements if s.target.array == compared.place and s is not statement]
-    if not _are_starts(scop, compared, starts):
+    read_from = _read_from(scop, compared, starts) if _are_starts(scop, compared, starts) else None
+    if read_from is None:
         return None
     name = fresh(f"{compared.place}_value", {a.name for a in scop.arrays})
     array = ScopArray(name=name, type=compared.there.type, shape=(), origin=Origin.INNER, span=statement.span)
     made = replace(scop, arrays=(*scop.arrays, array))
     for start in starts:
-        domain = _read_from(scop, compared, start)
-        value = None if domain is None else _started(scop, compared, start, domain, name)
+        value = _started(scop, compared, start, read_from[start.name], name)
         if value is None:
             return None
         made = _behind(made, start, value)
@@ -182,12 +182,14 @@ def _are_starts(scop: Scop, compared: _Compared, starts: Sequence[ScopStatement]
     return bool(starts) and plain and shared_loops(entries, names) >= compared.loops
 
 
-def _read_from(scop: Scop, compared: _Compared, start: ScopStatement) -> isl.Set | None:
-    """Return the iterations whose place the statement compares with; None: it may have another one."""
+def _read_from(scop: Scop, compared: _Compared, starts: Sequence[ScopStatement]) -> dict[str, isl.Set] | None:
+    """Return for each start, by its name, the iterations whose place the statement compares with.
+
+    None: it may have another place.
+    """
     statement = compared.statement
-    stores = [s for s in scop.statements if s.target.array == compared.place and s is not statement]
     sink = isl.UnionMap.from_map(scalar_access(statement.domain, compared.place).relation)
-    sure = [isl.UnionMap.from_map(s.target.relation.intersect_domain(s.domain)) for s in stores]
+    sure = [isl.UnionMap.from_map(s.target.relation.intersect_domain(s.domain)) for s in starts]
     own = isl.UnionMap.from_map(statement.target.relation.intersect_domain(statement.domain))
     flow = (
         isl.UnionAccessInfo.from_sink(sink)
@@ -196,12 +198,15 @@ def _read_from(scop: Scop, compared: _Compared, start: ScopStatement) -> isl.Set
         .set_schedule_map(scop.schedule)
         .compute_flow()
     )
-    starts = [m for m in maps_of(flow.get_may_dependence()) if m.get_tuple_name(_DIM.in_) != statement.name]
-    inside = all(m.is_subset(_around(compared, _domain(scop, m))) for m in starts)
+    found = [m for m in maps_of(flow.get_may_dependence()) if m.get_tuple_name(_DIM.in_) != statement.name]
+    inside = all(m.is_subset(_around(compared, _domain(scop, m))) for m in found)
     if not flow.get_must_no_source().is_empty() or not inside:
         return None
-    own_part = [m.domain() for m in starts if m.get_tuple_name(_DIM.in_) == start.name]
-    return reduce(isl.Set.union, own_part, isl.Set.empty(start.domain.get_space())).coalesce()
+    domains = {s.name: isl.Set.empty(s.domain.get_space()) for s in starts}
+    for relation in found:
+        name = relation.get_tuple_name(_DIM.in_) or ""
+        domains[name] = domains[name].union(relation.domain())
+    return {name: domain.coalesce() for name, domain in domains.items()}
 
 
 def _domain(scop: Scop, relation: isl.Map) -> isl.Set:
