@@ -257,11 +257,12 @@ class _Run:
         arrays = _array("void *const", [_unqualified(b, pointers[b.name]) for b in program.buffers])
         integers = _array("const int64_t", [names[name] for name in self.version.function.integers])
         run = f"run({self.function}, &pace, {self._is_shared()}, {arrays}, {integers});"
-        small = [b for b in own if 0 < prod(_known(b)) * b.type.size <= SMALL]
-        small = small if sum(prod(_known(b)) * b.type.size for b in small) <= 4 * SMALL else []
+        elements = {b: prod(_known(b)) for b in own}
+        small = [b for b in own if 0 < elements[b] * b.type.size <= SMALL]
+        small = small if sum(elements[b] * b.type.size for b in small) <= 4 * SMALL else []
         for buffer in small:
             element, room = self.dialect.type(buffer.type), rooms.pop(buffer.name)
-            yield f"_Alignas(64) {element} {room}[{prod(_known(buffer))}];"
+            yield f"_Alignas(64) {element} {room}[{elements[buffer]}];"
         if not rooms:
             yield from (run, "return 1;")
             return
