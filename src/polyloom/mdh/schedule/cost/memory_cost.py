@@ -94,6 +94,12 @@ class Pieces:
     aligned: bool
 
 
+def _positions(pieces: Pieces, period: int) -> int:
+    """Return at how many places pieces begin, of those at which lines lie in different sets."""
+    apart = prod(min(n, period // gcd(distance, period)) for n, distance in pieces.apart)
+    return min(apart, period // gcd(period, *(distance for _, distance in pieces.apart)))
+
+
 _Touched = tuple[str, Access | None, CopyPlan | None, bool]
 """An array by its name, how it is accessed, the copy of it, whether it is written."""
 
@@ -131,9 +137,7 @@ class MemoryModel:
         pieces, footprint = self._known(item, sizes)
         if not period or not pieces.apart:
             return footprint
-        positions = prod(min(n, period // gcd(distance, period)) for n, distance in pieces.apart)
-        positions = min(positions, period // gcd(period, *(distance for _, distance in pieces.apart)))
-        used = min(1.0, positions * max(self.costs.line_bytes, pieces.bytes) / period)
+        used = min(1.0, _positions(pieces, period) * max(self.costs.line_bytes, pieces.bytes) / period)
         return footprint / used if footprint / used > capacity else footprint
 
     def footprint(self, item: Traffic, sizes: Sizes) -> float:
@@ -241,9 +245,8 @@ class MemoryModel:
 
     def _in_a_set(self, item: Traffic, sizes: Sizes, period: int) -> float:
         """Return how many pieces of an array lie in a set."""
-        apart = self.pieces(item, sizes).apart
-        positions = prod(min(n, period // gcd(distance, period)) for n, distance in apart)
-        return prod(n for n, _ in apart) / positions
+        pieces = self.pieces(item, sizes)
+        return prod(n for n, _ in pieces.apart) / _positions(pieces, period)
 
     @cached_property
     def _tile(self) -> Sizes:
