@@ -46,19 +46,8 @@ def _of_c(name: str, kind: Kind) -> str:
     size = kind.width * kind.element.size
     if size % 16:
         return head + plain
-    pieces = (
-        "    if ((uintptr_t)to % 16 == 0) {\n"
-        "        typedef float piece __attribute__((vector_size(16), may_alias));\n"
-        f"        piece pieces[{size // 16}];\n"
-        f"        {copy}(pieces, &a, sizeof a);\n"
-        f"        for (int k = 0; k < {size // 16}; k++)\n"
-        "            STREAM((float *)to + 4 * k, pieces[k]);\n"
-        "        return;\n    }\n"
-    )
-    gcc = pieces.replace("STREAM", "__builtin_ia32_movntps")
-    clang = pieces.replace(
-        "STREAM((float *)to + 4 * k, pieces[k])", "__builtin_nontemporal_store(pieces[k], (piece *)to + k)"
-    )
+    clang = _in_pieces(copy, size // 16, "__builtin_nontemporal_store(pieces[k], (piece *)to + k)")
+    gcc = _in_pieces(copy, size // 16, "__builtin_ia32_movntps((float *)to + 4 * k, pieces[k])")
     if size in _WIDTHS:
         has, bits = _WIDTHS[size]
         whole = (
@@ -69,3 +58,16 @@ def _of_c(name: str, kind: Kind) -> str:
         )
         gcc = whole + gcc
     return f"{head}#if defined(__clang__)\n{clang}#elif defined(__SSE__)\n{gcc}#endif\n{plain}"
+
+
+def _in_pieces(copy: str, count: int, store: str) -> str:
+    """Return stores of pieces of 16 bytes, where a vector begins at a multiple of them."""
+    return (
+        "    if ((uintptr_t)to % 16 == 0) {\n"
+        "        typedef float piece __attribute__((vector_size(16), may_alias));\n"
+        f"        piece pieces[{count}];\n"
+        f"        {copy}(pieces, &a, sizeof a);\n"
+        f"        for (int k = 0; k < {count}; k++)\n"
+        f"            {store};\n"
+        "        return;\n    }\n"
+    )
