@@ -76,7 +76,7 @@ def accesses_to(scop: Scop, array: str) -> Iterator[tuple[ScopStatement, ScopAcc
 
 def whole(array: str, extents: Sequence[IntExpression]) -> isl.Set | None:
     """Return all elements of an array, ``{ A[i, j] : 0 <= i < n }``; None where extents are not affine."""
-    names = [f"i{k}" for k in range(len(extents))]
+    names = [f"i{k}'" for k in range(len(extents))]  # with a prime, which no parameter's name has
     try:
         bounds = [f"0 <= {n} < {_isl_text(e)}" for n, e in zip(names, extents, strict=True)]
     except KeyError:

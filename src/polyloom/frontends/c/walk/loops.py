@@ -123,7 +123,7 @@ def _moved(points: isl.Set, iterator: str, by: int) -> isl.Set:
     if at < 0:
         return points
     moved = points.move_dims(_DIM.set, 0, _DIM.param, at, 1)
-    return moved.apply(isl.Map(f"[{iterator}] -> {{ [x] -> [] : {iterator} = x + ({by}) }}"))
+    return moved.apply(isl.Map(f"[{iterator}] -> {{ [x'] -> [] : {iterator} = x' + ({by}) }}"))
 
 
 def declare_iterator(node: c_ast.DeclList, state: State) -> None:
@@ -238,9 +238,9 @@ def _check_wrapping_down(
     at = last.find_dim_by_name(_DIM.param, name)
     if at < 0 or last.is_empty():
         return
-    turn = f"{name} = x + {step} + {2 ** (8 * here.value.type.size)}"
+    turn = f"{name} = x' + {step} + {2 ** (8 * here.value.type.size)}"
     wrapped = last.move_dims(_DIM.set, 0, _DIM.param, at, 1).apply(
-        isl.Map(f"[{name}] -> {{ [x] -> [] : {turn} }}")
+        isl.Map(f"[{name}] -> {{ [x'] -> [] : {turn} }}")
     )
     if not wrapped.is_disjoint(going):
         _refuse_wrapping(span)
@@ -342,7 +342,7 @@ def _later(points: isl.Set, iterator: str, *, descending: bool) -> isl.Set:
         return points
     sign = ">" if descending else "<"
     moved = points.move_dims(_DIM.set, 0, _DIM.param, found, 1)
-    order = isl.Map(f"[{iterator}] -> {{ [x] -> [] : x {sign} {iterator} }}")
+    order = isl.Map(f"[{iterator}] -> {{ [x'] -> [] : x' {sign} {iterator} }}")  # no name of C's has a prime
     return moved.apply(order)
 
 
