@@ -621,6 +621,56 @@ def test_strict_programs_do_not_contract(tmp_path: Path) -> None:
     assert y.tolist() == wanted.tolist()
 
 
+SOFTMAX = """\
+#include <math.h>
+void softmax(int n, int m, float x[n][m]) {
+  for (int i = 0; i < n; i++) {
+    float most = x[i][0], s = 0;
+    for (int j = 1; j < m; j++) most = x[i][j] > most ? x[i][j] : most;
+    for (int j = 0; j < m; j++) { x[i][j] = expf(x[i][j] - most); s += x[i][j]; }
+    for (int j = 0; j < m; j++) x[i][j] /= s;
+  }
+}
+void upper(int n, const unsigned char *restrict s, unsigned char *restrict d) {
+  for (int i = 0; i < n; i++) d[i] = s[i] >= 'a' && s[i] <= 'z' ? s[i] - 32 : s[i];
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_exponentials_are_right_where_sums_may_have_any_order(compiler: str, tmp_path: Path) -> None:
+    """An exponential of vectors rounds by x + 2^23 - 2^23, which is x where -ffast-math may say so."""
+    if not shutil.which(compiler):
+        pytest.skip(f"there is no {compiler}")
+    (tmp_path / "k.c").write_text(SOFTMAX)
+    folder = made(tmp_path / "k.c", tmp_path / "out")
+    command = [compiler, "-O2", "-ffast-math", "-w", "-shared", "-fPIC", FUNCTIONS, "-o", "loops.so", "-lm"]
+    subprocess.run(command, cwd=folder, check=True)
+    x = np.random.default_rng(1).normal(size=(5, 70)).astype(np.float32)
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    wanted = powers / powers.sum(axis=1, keepdims=True)
+    function = ctypes.CDLL(str(folder / "loops.so")).polyloom_softmax
+    rows, columns = map(ctypes.c_longlong, x.shape)
+    assert function(rows, columns, x.ctypes.data_as(ctypes.c_void_p)) == 1
+    assert np.abs(x - wanted).max() < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_gcc_is_told_of_each_function_what_is_of_it_alone(tmp_path: Path) -> None:
+    """Loops that add choices are not if-converted; upper case beside them took eight times as long."""
+    (tmp_path / "k.c").write_text(SOFTMAX)
+    text = (made(tmp_path / "k.c", tmp_path / "out") / FUNCTIONS).read_text()
+    before, inside = text.split("no-tree-loop-if-convert")
+    inside, *_ = inside.split("#pragma GCC pop_options")
+    assert "push_options" in before.rsplit("#endif", 1)[1]
+    assert "softmax_loops_1(" in inside and "upper_loops_1(" not in inside
+    command = [GCC, "-O2", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-c", FUNCTIONS]
+    subprocess.run(command, cwd=tmp_path / "out", check=True)
+
+
 LAGS = """\
 #include <stdio.h>
 #include <stdlib.h>

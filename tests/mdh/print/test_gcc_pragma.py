@@ -15,6 +15,7 @@ from polyloom.mdh.lowering.program_tree import program_tree
 from polyloom.mdh.native.build import FLAGS
 from polyloom.mdh.print.gcc_pragma import (
     asks_for_ties,
+    gcc_options,
     gcc_pragma,
     may_stay_as_it_is,
     squares_what_it_carries,
@@ -41,7 +42,7 @@ def test_a_guard_on_the_steps_does_not_double_them(strict: bool, tmp_path: Path)
     compiler = c_compiler("gcc")
     if compiler is None:
         pytest.skip("there is no gcc")
-    (tmp_path / "steps.c").write_text(gcc_pragma(strict=strict) + GUARDED)
+    (tmp_path / "steps.c").write_text(gcc_pragma(gcc_options(strict=strict)) + GUARDED)
     words = [*compiler.command, *FLAGS, "-fno-tree-vectorize", "-S", "steps.c", "-o", "steps.s"]
     subprocess.run(words, cwd=tmp_path, check=True)
     assert (tmp_path / "steps.s").read_text().count("sqrt") == 1
@@ -93,7 +94,7 @@ def test_all_terms_of_sums_of_choices_are_added(tmp_path: Path) -> None:
     compiler = c_compiler("gcc")
     if compiler is None:
         pytest.skip("there is no gcc")
-    (tmp_path / "sums.c").write_text(gcc_pragma(strict=False, chooses=True) + CHOICES)
+    (tmp_path / "sums.c").write_text(gcc_pragma(gcc_options(strict=False, chooses=True)) + CHOICES)
     subprocess.run(
         [*compiler.command, *FLAGS, "-march=native", "sums.c", "-o", "sums"], cwd=tmp_path, check=True
     )
@@ -131,7 +132,7 @@ def test_what_is_squared_again_and_again_is_no_product_of_factors(tmp_path: Path
     compiler = c_compiler("gcc")
     if compiler is None:
         pytest.skip("there is no gcc")
-    (tmp_path / "squares.c").write_text(gcc_pragma(strict=False, squares=True) + SQUARES)
+    (tmp_path / "squares.c").write_text(gcc_pragma(gcc_options(strict=False, squares=True)) + SQUARES)
     subprocess.run(
         [*compiler.command, *FLAGS, "-march=native", "squares.c", "-o", "squares"], cwd=tmp_path, check=True
     )
@@ -172,7 +173,7 @@ def test_what_is_no_number_is_no_tie(tmp_path: Path) -> None:
     compiler = c_compiler("gcc")
     if compiler is None:
         pytest.skip("there is no gcc")
-    (tmp_path / "ties.c").write_text(gcc_pragma(strict=False, ties=True) + TIES)
+    (tmp_path / "ties.c").write_text(gcc_pragma(gcc_options(strict=False, ties=True)) + TIES)
     words = [*compiler.command, *FLAGS, "-march=native", "ties.c", "-o", "ties", "-lm"]
     subprocess.run(words, cwd=tmp_path, check=True)
     assert subprocess.run([tmp_path / "ties"], capture_output=True, check=True).stdout == b"8"
@@ -252,7 +253,7 @@ def test_tiles_stay_in_registers_where_sums_may_have_any_order(tmp_path: Path) -
         pytest.skip("there is no gcc")
     additions = []
     for orders in (True, False):
-        pragma = '#pragma GCC optimize("O3")\n' + gcc_pragma(strict=False, orders=orders)
+        pragma = '#pragma GCC optimize("O3")\n' + gcc_pragma(gcc_options(strict=False, orders=orders))
         (tmp_path / "tile.c").write_text(pragma + tile())
         words = [*compiler.command, "-O3", "-mavx2", "-mfma", "-ffast-math", "-S", "tile.c", "-o", "tile.s"]
         subprocess.run(words, cwd=tmp_path, check=True)

@@ -37,6 +37,7 @@ from polyloom.mdh.print.dialect import C, Dialect
 from polyloom.mdh.print.gcc_pragma import (
     asks_for_ties,
     fills_registers,
+    gcc_options,
     gcc_pragma,
     holds_vectors,
     squares_what_it_carries,
@@ -45,7 +46,7 @@ from polyloom.mdh.print.gcc_pragma import (
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.rolled import UNROLLED
 from polyloom.mdh.print.values import integer_c
-from polyloom.mdh.tree.nodes import Function
+from polyloom.mdh.tree.nodes import Code, Function
 from polyloom.mdh.tree.rewrite import parameters_used
 from polyloom.mdh.tree.trips import is_parallel
 from polyloom.polyhedra.loops.tree import Number, Operation, names_in, nodes_in, product_of
@@ -118,29 +119,39 @@ def loops_file(
         pairs = list(zip(versions, made, strict=True))
         definitions.append(_definition(call, pairs, dialect, special=features is not None))
     bodies = [version.function.body for _, versions in functions for version in versions]
-    pragma = gcc_pragma(
-        strict=strict,
-        holds=any(map(holds_vectors, bodies)),
-        chooses=any(map(sums_choices, bodies)),
-        orders=any(map(fills_registers, bodies)),
-        squares=any(map(squares_what_it_carries, bodies)),
-        ties=any(map(asks_for_ties, bodies)),
-    )
+    rounds = any(text.rounds_by_sums for text in texts)
+    told = [_options(body, strict=strict, rounds=rounds) for body in bodies]
+    of_all = [each for each in told[0] if all(each in others for others in told)]
+    of_each = [[each for each in options if each not in of_all] for options in told]
     head = f" for processors with {features.name}" if features else ""
     around = Around(
         head=_HEAD.format(header=HEADER, processors=head),
-        before=_pragmas(features, pragma, strict=strict),
+        before=_pragmas(features, gcc_pragma(of_all), strict=strict, rounds=rounds),
         after=f"{_POP}\n" + "\n".join(definitions),
         needs=dialect.noted,
     )
-    return c_file(texts, around)
+    return c_file(texts, of_each, around)
 
 
-def _pragmas(features: _Features | None, pragma: str, *, strict: bool) -> str:
-    """Return what is said to compilers."""
+def _options(body: Code, *, strict: bool, rounds: bool) -> tuple[str, ...]:
+    """Return what gcc is told of a function; ``rounds``: whether the file does, by sums."""
+    return gcc_options(
+        strict=strict,
+        holds=holds_vectors(body),
+        chooses=sums_choices(body),
+        orders=rounds or fills_registers(body),
+        squares=squares_what_it_carries(body),
+        ties=asks_for_ties(body),
+    )
+
+
+def _pragmas(features: _Features | None, pragma: str, *, strict: bool, rounds: bool) -> str:
+    """Return what is said to compilers; ``rounds``: by sums whose order is kept under -ffast-math, too."""
     text = _GCC.format(pragma=pragma)
     if strict:
         text += _CLANG_STRICT
+    if rounds:
+        text += _CLANG_IN_ORDER
     if features:
         supported = " && ".join(f'__builtin_cpu_supports("{word}")' for word in features.words)
         text += _TARGET.format(target=",".join((*features.words, *features.more)), supported=supported)
@@ -345,6 +356,11 @@ _GCC = """\
 _CLANG_STRICT = """\
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
+#endif
+"""
+_CLANG_IN_ORDER = """\
+#ifdef __clang__
+#pragma clang fp reassociate(off)
 #endif
 """
 _TARGET = """\

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import groupby, takewhile
 from math import inf
 
 from polyloom.mdh.print.asked_iterations import BITS
@@ -40,6 +40,7 @@ from polyloom.mdh.print.dialect import QUICK_C, C
 from polyloom.mdh.print.gcc_pragma import (
     asks_for_ties,
     carries_values,
+    gcc_options,
     gcc_pragma,
     holds_vectors,
     may_stay_as_it_is,
@@ -47,6 +48,7 @@ from polyloom.mdh.print.gcc_pragma import (
     sums_choices,
 )
 from polyloom.mdh.print.helpers import definitions
+from polyloom.mdh.print.library.quick_functions import PREFIX
 from polyloom.mdh.print.library.streamed_stores import STREAMED
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.needs import Needs, all_needs
@@ -122,6 +124,8 @@ class CFunction:
     head: str
     lines: tuple[str, ...]
     needs: Needs
+    told: tuple[str, ...] = ()
+    """What gcc is told of it, beside what it is told of all."""
 
     @property
     def text(self) -> str:
@@ -150,6 +154,12 @@ class CText:
     parts: tuple[CFunction, ...]
     entry: CFunction
     around: Around = field(default_factory=Around)
+
+    @property
+    def rounds_by_sums(self) -> bool:
+        """Whether it calls a function of vectors, which makes an integer of x by x + 2^23 - 2^23."""
+        calls = all_needs(part.needs for part in (*self.parts, self.entry)).helpers
+        return any(family.startswith(PREFIX) for family, _, _ in calls)
 
     @property
     def whole(self) -> str:
@@ -187,9 +197,14 @@ class Reader:
     read: Callable[[str], None]
 
 
-def c_file(functions: Sequence[CText], around: Around) -> str:
-    """Return one file with functions that only what stands behind them calls."""
-    return _file([_static(f) for text in functions for f in (*text.parts, text.entry)], around=around)
+def c_file(functions: Sequence[CText], told: Sequence[Sequence[str]], around: Around) -> str:
+    """Return one file with functions that only what stands behind them calls; ``told``: to gcc, of each."""
+    printed = [
+        replace(_static(f), told=tuple(own))
+        for text, own in zip(functions, told, strict=True)
+        for f in (*text.parts, text.entry)
+    ]
+    return _file(printed, around=around)
 
 
 def _static(function: CFunction) -> CFunction:
@@ -232,7 +247,7 @@ def c_text(
         same = variables[view.parameter]
         variables[view.name] = replace(same, text=names[view.name], shape=view.shape, memory=same.text)
     scope = Scope(names, variables, dialect=language.noting(), rolled=rolls)
-    pragma = gcc_pragma(
+    told = gcc_options(
         strict=not function.contracted,
         keeps=carries_values(function.body),
         holds=holds_vectors(function.body),
@@ -241,7 +256,7 @@ def c_text(
         squares=squares_what_it_carries(function.body),
         ties=asks_for_ties(function.body),
     )
-    around = Around(before=f"#if defined(__GNUC__) && !defined(__clang__)\n{pragma}\n#endif\n\n")
+    around = Around(before=f"{_IF_GCC}{gcc_pragma(told)}\n#endif\n\n")
     printer = _Entry(
         name=name,
         integers=frozenset(function.integers),
@@ -289,14 +304,43 @@ def _arguments(function: Function, scope: Scope) -> list[str]:
 
 
 def _file(functions: Sequence[CFunction], called: Sequence[str] = (), around: Around | None = None) -> str:
-    """Return a file of functions; ``called``: heads of those in other files."""
+    """Return a file of functions; ``called``: heads of those in other files.
+
+    Helpers are taken into functions that gcc is told more of, too: so are those that what stands around calls
+    as well, which stand before all that is told.
+    """
     around = around or Around()
-    helpers, needs = definitions(all_needs([around.needs, *(f.needs for f in functions)]), C)
+    needs = all_needs([around.needs, *(f.needs for f in functions)])
+    before, of_all = "", None
+    if any(f.told for f in functions):
+        of_all = around.needs
+        before = definitions(of_all, C)[0]
+    helpers, needs = definitions(needs, C, of_all)
+    if of_all is not None:
+        before, helpers = (f"{_TAKEN_IN}{text}{_AS_BEFORE}" if text else "" for text in (before, helpers))
     headers = "".join(f"#include <{header}>\n" for header in sorted({"stdint.h", *needs.headers}))
     shared = "".join(f"{text}\n" for text in _DEFINITIONS if text in needs.definitions)
     elsewhere = "".join(f"{head};\n" for head in called) + ("\n" if called else "")
-    own = "\n".join(f.text for f in functions)
-    return wrapped(f"{around.head}{headers}\n{around.before}{shared}{helpers}{elsewhere}{own}{around.after}")
+    own = "\n".join(_told(told, list(group)) for told, group in groupby(functions, lambda f: f.told))
+    texts = (around.head, headers, "\n", before, around.before, shared, helpers, elsewhere, own, around.after)
+    return wrapped("".join(texts))
+
+
+def _told(told: Sequence[str], functions: Sequence[CFunction]) -> str:
+    """Return functions of which gcc is told the same."""
+    text = "\n".join(f.text for f in functions)
+    if not told:
+        return text
+    before = f"{_IF_GCC}#pragma GCC push_options\n{gcc_pragma(told)}\n#endif\n\n"
+    return f"{before}{text}\n{_IF_GCC}#pragma GCC pop_options\n#endif\n"
+
+
+_IF_GCC = "#if defined(__GNUC__) && !defined(__clang__)\n"
+_TAKEN_IN = f"""\
+{_IF_GCC}#define inline inline __attribute__((always_inline)) /* where options differ, too */
+#endif
+"""
+_AS_BEFORE = f"{_IF_GCC}#undef inline\n#endif\n\n"
 
 
 def wrapped(text: str) -> str:

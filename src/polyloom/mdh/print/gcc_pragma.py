@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeGuard
@@ -17,7 +17,7 @@ MANY = 8
 """Half of the least number of vector registers."""
 
 
-def gcc_pragma(
+def gcc_options(
     *,
     strict: bool,
     keeps: bool = True,
@@ -27,8 +27,8 @@ def gcc_pragma(
     orders: bool = False,
     squares: bool = False,
     ties: bool = False,
-) -> str:
-    """Return what gcc is told in a file, by lines: what its version 12 does wrong or badly is left undone.
+) -> tuple[str, ...]:
+    """Return what gcc is told of functions, by lines: what its version 12 does wrong or badly is left undone.
 
     Vectors of statements side by side lose conversions (``(double)(float)x`` is ``x``) and have elements from
     wrong places; vectors of loops add ``s += x[i + 1]; s += x[i];`` in the order of the subscripts.
@@ -46,7 +46,8 @@ def gcc_pragma(
     Where floats may be ``ties``, ``a > b || (a == b && i > k)``, no ranges are propagated: where ``i > k`` is
     known, both comparisons became one, which is true of NaN.
     One that ``orders`` what it adds, as a tile in registers does, keeps that order under ``-ffast-math`` too:
-    with others more is alive than registers hold.
+    with others more is alive than registers hold. So does a file with exponentials of vectors: where sums may
+    have any order, x + 2^23 - 2^23 is x, and no longer an integer.
     """
     told = [] if keeps else ['"no-predictive-commoning"']
     told += [] if splits else ['"no-split-loops"']
@@ -57,6 +58,11 @@ def gcc_pragma(
     told += ['"no-tree-vrp"'] if ties else []
     told += ['"fp-contract=off"'] if strict else []
     told += ['"no-tree-loop-vectorize"'] if strict or squares else []
+    return tuple(told)
+
+
+def gcc_pragma(told: Sequence[str]) -> str:
+    """Return options as lines of a file, for the functions behind them."""
     return "\n".join(f"#pragma GCC optimize({each})" for each in told)
 
 

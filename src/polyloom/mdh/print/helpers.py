@@ -59,14 +59,22 @@ def helper_functions(needs: Needs, dialect: Dialect) -> str:
     return definitions(needs, dialect)[0]
 
 
-def definitions(needs: Needs, dialect: Dialect) -> tuple[str, Needs]:
-    """Return the definitions of noted helpers and types, and what these need: headers."""
+def definitions(needs: Needs, dialect: Dialect, earlier: Needs | None = None) -> tuple[str, Needs]:
+    """Return the definitions of noted helpers and types, and what these need: headers.
+
+    ``earlier``: those in front of them.
+    """
     found: dict[Helper, _Definition] = {}
+    if earlier is not None:
+        for helper in earlier.helpers:
+            _define(helper, dialect, found)
+    before = set(found)
     for helper in sorted(needs.helpers, key=lambda h: _name(h, dialect)):
         _define(helper, dialect, found)
     whole = all_needs([needs, *(d.needs for d in found.values())])
     types = "" if dialect.own_functions else _vector_types(whole)
-    return types + "".join(d.text + "\n" for d in found.values()), whole
+    texts = (d.text for helper, d in found.items() if helper not in before)
+    return types + "".join(f"{text}\n" for text in texts), whole
 
 
 @dataclass(frozen=True)
