@@ -159,3 +159,16 @@ def test_softplus_where_it_is_small() -> None:
     x = np.asarray([-30, -20, -5, 0, 20], np.float32)
     found = computed(node("Softplus", "x", "y"), {"x": x})["y"]
     np.testing.assert_allclose(found, np.log1p(np.exp(x.astype(float))), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["asinh", "acosh", "atanh"])
+def test_inverses_of_hyperbolic_functions_are_right_near_0_and_far_out(name: str, kind: str) -> None:
+    """Their squares overflow far out, and a logarithm of nearly 1 has no digits near 0."""
+    limits = np.finfo(kind)
+    sizes = np.geomspace(limits.smallest_normal * 4, limits.max / 4, 301)
+    x = np.asarray([0.0, *sizes, *-sizes, 1 + 1 / 64, 63 / 64, np.inf, -np.inf, NAN, 1.0, -1.0]).astype(kind)
+    found = computed(node(name.capitalize(), "x", "y"), {"x": x}, opset=22)["y"]
+    with np.errstate(all="ignore"):
+        wanted = getattr(np, "arc" + name[1:])(x.astype("float64")).astype(kind)
+    np.testing.assert_allclose(found, wanted, rtol=float(8 * limits.eps))

@@ -246,3 +246,14 @@ def test_a_write_that_something_unknown_may_see_is_refused(torch: Any, tmp_path:
     torch.export.save(torch.export.export(Module(), (torch.randn(3, 4),)), path)
     with pytest.raises(PolyloomError, match="add_"):
         polyloom.load(path)
+
+
+def test_float64_is_interpolated_at_places_of_float64(torch: Any) -> None:
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return torch.nn.functional.interpolate(x, size=[15, 4], mode="bilinear")
+
+    x = torch.randn(1, 2, 5, 3, dtype=torch.float64)
+    model = polyloom.from_torch(Module(), (x,))
+    (found,) = model.outputs(evaluate(model.program, model.inputs({"x": x.numpy()}))).values()
+    np.testing.assert_allclose(found, Module()(x).numpy(), rtol=1e-13)

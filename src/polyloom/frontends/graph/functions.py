@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from polyloom.frontends.graph import scalar
 from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
 from polyloom.ir.scalar_functions.small_floats import FloatFormat
@@ -164,18 +166,28 @@ def gelu(x: Expression, *, tanh: bool) -> Expression:
 def asinh(x: Expression) -> Expression:
     """Return the inverse of sinh: odd, so that nothing cancels."""
     a = scalar.absolute(x)
-    found = scalar.log(a + scalar.sqrt(scalar.square(a) + 1))
+    square = scalar.square(a)
+    found = _or_log(a, log1p(a + square / (scalar.sqrt(square + 1) + 1)))
     return scalar.select(x < 0, -found, found)
 
 
 def acosh(x: Expression) -> Expression:
-    """Return the inverse of cosh."""
-    return scalar.log(x + scalar.sqrt(scalar.square(x) - 1))
+    """Return the inverse of cosh; NaN below 1, from the first root."""
+    above = x - 1
+    return _or_log(x, log1p(above + scalar.sqrt(above) * scalar.sqrt(above + 2)))
+
+
+def _or_log(x: Expression, found: Expression) -> Expression:
+    """Return ``log(2 x)`` for numbers whose square may overflow, and for which it is the same."""
+    large = 1 / math.sqrt(np.finfo(x.type.value).eps)
+    return scalar.select(x > large, scalar.log(x) + math.log(2), found)
 
 
 def atanh(x: Expression) -> Expression:
-    """Return the inverse of tanh."""
-    return scalar.log((x + 1) / (1 - x)) * 0.5
+    """Return the inverse of tanh: odd, so that nothing cancels."""
+    a = scalar.absolute(x)
+    found = log1p(a * 2 / (1 - a)) * 0.5
+    return scalar.select(x < 0, -found, found)
 
 
 NAMED_ALIKE = {

@@ -57,15 +57,17 @@ class Method:
     cubic: float = -0.75
     antialias: bool = False
     exclude_outside: bool = False
+    positions: type[np.floating[Any]] = np.float32
 
 
-def position(place: int, axis: Axis, coordinates: str) -> float:
+def position(place: int, axis: Axis, coordinates: str, kind: type[np.floating[Any]] = np.float32) -> float:
     """Return where an element of the result lies in the data.
 
-    It is computed in float32, as onnxruntime does: what lies on an element, or between two, depends on it.
+    It is computed in float32, as onnxruntime does for all types, PyTorch for all but float64: what lies on an
+    element, or between two, depends on it.
     """
-    scale, half = np.float32(axis.scale), np.float32(0.5)
-    at = np.float32(place)
+    scale, half = kind(axis.scale), kind(0.5)
+    at = kind(place)
     match coordinates:
         case "half_pixel":
             return float((at + half) / scale - half)
@@ -77,8 +79,8 @@ def position(place: int, axis: Axis, coordinates: str) -> float:
         case "pytorch_half_pixel":
             return float((at + half) / scale - half) if axis.wanted > 1 else 0.0
         case "half_pixel_symmetric":
-            adjust = np.float32(axis.wanted) / (scale * np.float32(axis.size))
-            centre = np.float32(axis.size) * half
+            adjust = kind(axis.wanted) / (scale * kind(axis.size))
+            centre = kind(axis.size) * half
             return float(centre * (1 - adjust) + (at + half) / scale - half)
         case "tf_crop_and_resize":
             low, high = axis.part
@@ -125,7 +127,7 @@ def weights(axis: Axis, method: Method) -> NDArray:
     check_constant([axis.wanted, axis.size], 8)
     found = np.zeros((axis.wanted, axis.size))
     for place in range(axis.wanted):
-        x = position(place, axis, method.coordinates)
+        x = position(place, axis, method.coordinates, method.positions)
         if method.coordinates == "tf_crop_and_resize" and not 0 <= x <= axis.size - 1:
             found[place] = np.nan
             continue

@@ -10,6 +10,7 @@ import numpy as np
 
 from polyloom.frontends.graph.core import (
     Axis,
+    ElementType,
     Method,
     Value,
     affine_grid,
@@ -63,7 +64,8 @@ def _nearest(c: Call, half: float) -> Sequence[Value]:
 def _weighted(c: Call, method: Method) -> Sequence[Value]:
     """Multiply each axis with a constant matrix."""
     x, corners = _operand(c), c.flag("align_corners")
-    way = replace(method, coordinates="align_corners" if corners else "half_pixel")
+    kind = np.float64 if x.type is ElementType.FLOAT64 else np.float32
+    way = replace(method, coordinates="align_corners" if corners else "half_pixel", positions=kind)
     sizes = _sizes(c, x)
     for k, (new, scale) in enumerate(sizes):
         old = x.shape[2 + k]
