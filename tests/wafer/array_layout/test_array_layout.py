@@ -10,10 +10,13 @@ import pytest
 from test_vectorise import ONE, cycles_if_right, placed
 from test_zoo_shapes import case
 
+from polyloom.diagnostics import Unsupported
 from polyloom.ir.types import ElementType
 from polyloom.pipeline import analyse_layer
+from polyloom.polyhedra.loops.tree import Number
 from polyloom.wafer.analysis import LayerAnalysis
 from polyloom.wafer.array_layout.banks import temporary_bank
+from polyloom.wafer.codegen.steps import nest_of
 from polyloom.wafer.dataflow.local_arrays import LocalArray, array_of
 from polyloom.wafer.host.transfers import load_image, local_elements
 from polyloom.wafer.machine.model import load_machine
@@ -55,6 +58,20 @@ def test_an_array_is_not_transposed_where_a_nest_could_not_be_joined_to_four_dim
     analysis = analysed(text, "size: { PE[1, 1] }\ncompute_map: { S[q, s, d, h, w] -> PE[0, 0] }")
     assert analysis.simd[0].steps
     assert cycles_if_right(analysis) > 0
+
+
+def test_a_descriptor_that_is_too_deep_is_refused_by_name() -> None:
+    """No layout that the compiler chooses asks for it: it is what is left if one ever does."""
+    analysis = analysed(FF, COLUMNS).simd[0]
+    plain = replace(analysis, order=(), steps=())
+    sizes = [Number(2)] * 5
+    joined, _ = nest_of(plain, sizes, {0: (16, 8, 4, 2, 1)})
+    assert len(joined) == 1
+    with pytest.raises(Unsupported) as refused:
+        nest_of(plain, sizes, {0: (162, 54, 18, 6, 2)})
+    found = refused.value.diagnostics[0]
+    assert found.code == "wafer-nest" and "5 dimensions" in found.message
+    assert found.span is not None and found.span.source.name == "S.lair"
 
 
 def test_what_is_said_of_a_layout_stands_where_its_tensor_is_declared() -> None:

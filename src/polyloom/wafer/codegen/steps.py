@@ -13,6 +13,7 @@ from math import prod
 
 import islpy as isl
 
+from polyloom.diagnostics import Diagnostic, Unsupported, error
 from polyloom.ir.expressions import Expression, Read, walk
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.bounds import integer_bounds
@@ -165,6 +166,7 @@ def nest_of(
     """Return the nest as it is configured: in its order, and of at most four dimensions.
 
     ``strides``: of the operands in memory; the temporaries' are added.
+    Errors: ``wafer-nest``, where no four dimensions are what the operands run through as they lie.
     """
     everything = {**strides, **_strides_of_temporaries(analysis)}
     order = analysis.order or tuple(range(len(sizes)))
@@ -172,7 +174,21 @@ def nest_of(
     moved = [tuple(steps[k] for k in order) for steps in everything.values()]
     if len(ordered) > MAX_DIMENSIONS:
         ordered, moved = jointly_coalesced(ordered, moved)
+    if len(ordered) > MAX_DIMENSIONS:
+        raise Unsupported(_too_deep(analysis, len(ordered)))
     return ordered, dict(zip(everything, moved, strict=True))
+
+
+def _too_deep(analysis: SimdAnalysis, depth: int) -> Diagnostic:
+    statement = analysis.task.statement
+    return error(
+        "wafer-nest",
+        f"an instruction of `{statement.name}` would run through {depth} dimensions, a descriptor has"
+        f" {MAX_DIMENSIONS}",
+        statement.span,
+        notes=["no two more of them can be joined as the arrays lie in memory"],
+        helps=["split one more dimension between PEs in `compute_map`, or take loops: `--simd off`"],
+    )
 
 
 def _strides_of_temporaries(analysis: SimdAnalysis) -> dict[int, tuple[int, ...]]:
