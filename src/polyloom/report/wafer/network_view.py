@@ -110,8 +110,9 @@ def _summary(result: NetworkResult) -> Iterator[tuple[str, str]]:
         yield "host", f"computes {', '.join(f'`{n}`' for n in result.before)} before: no sample reaches it"
     yield "cycles", f"{s.cycles:,} for {result.samples} samples; the first one was complete after {first:,}"
     if result.samples > 1:
-        rate = f"{result.samples_per_second:,.0f} samples a second at {machine.clock_ghz} GHz"
-        yield "interval", f"{result.interval:,.0f} cycles between two samples: {rate}"
+        filled = "" if result.interval >= longest else ", which were few: more would wait for the bottleneck"
+        yield "interval", f"{result.interval:,.0f} cycles between two samples{filled}"
+        yield "throughput", f"{result.samples_per_second:,.0f} samples a second at {machine.clock_ghz} GHz"
     waits = "" if result.waiting is None else f"; {result.waiting}"
     yield "bottleneck", f"{by}: {longest:,.0f} cycles a sample{waits}"
     if result.check is not None:
