@@ -39,7 +39,8 @@ def test_a_perceptron_is_right_sample_by_sample() -> None:
     assert result.interval < first, "samples do not overlap"
     assert 0 < result.bottleneck[0] < first
     hurried = replace(result, simulation=replace(result.simulation, finished=np.array([90, 91, 92])))
-    assert hurried.interval == 1 and hurried.samples_per_second * hurried.bottleneck[0] == pytest.approx(0.85e9)
+    assert hurried.interval == 1
+    assert hurried.samples_per_second * hurried.bottleneck[0] == pytest.approx(0.85e9)
     assert [part.name for part in result.stages] == ["s", "y"]
     assert sum(line.count("A") for line in floor_plan_lines(result)) >= result.stages[0].pes
     assert "y_distribute_h" in network_page(result)

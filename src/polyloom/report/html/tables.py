@@ -114,7 +114,8 @@ def decisions(result: SimulationResult) -> tuple[Decision, ...]:
     """Return one line for each computation task."""
     analysis = result.program.analysis
     return tuple(
-        _decision(simd, tuple(task_rows(simd, analysis.arrays, ascii_only=False))) for simd in analysis.simd
+        _decision(simd, tuple(task_rows(simd, analysis.arrays, analysis.options, ascii_only=False)))
+        for simd in analysis.simd
     )
 
 

@@ -14,8 +14,9 @@ from polyloom.polyhedra.text.paper_notation import (
     set_notation,
 )
 from polyloom.wafer.dataflow.local_arrays import LocalArray
+from polyloom.wafer.explain.instruction_costs import instruction_costs
 from polyloom.wafer.explain.tasks import emitted_access, simd_sizes
-from polyloom.wafer.simd.decision import SimdAnalysis, Strategy
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions, Strategy
 
 _STRATEGIES = {
     Strategy.HULL: "box hull, with extra instances where there are fewer",
@@ -44,9 +45,13 @@ def task_title(analysis: SimdAnalysis) -> str:
     return f"{task.name}, on one arrival of {task.stream.tensor} from the {task.stream.side.value}"
 
 
-def task_rows(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], *, ascii_only: bool) -> Iterator[Row]:
+def task_rows(
+    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions, *, ascii_only: bool
+) -> Iterator[Row]:
     """Yield the lines on a task; sets are simplified by the known constraints K, which are given once."""
     yield from _decision(analysis, ascii_only)
+    for cost in dict.fromkeys(instruction_costs(analysis, arrays, options)):
+        yield Row(f"  {cost.name}", cost.text)
     view = _TaskView(analysis, ascii_only)
     yield from view.instances()
     yield from view.compressed()

@@ -63,7 +63,7 @@ class View:
         if self.analysis.reductions:
             self._stage("Reductions along lines", self._rows(reduction_rows(self.analysis)))
         for simd in self.analysis.simd:
-            rows = task_rows(simd, self.analysis.arrays, ascii_only=self.ascii)
+            rows = task_rows(simd, self.analysis.arrays, self.analysis.options, ascii_only=self.ascii)
             self._stage(task_title(simd), self._rows(rows))
 
     def print_resources(self, found: Survey) -> None:

@@ -117,6 +117,26 @@ def _source_pairs(use: BankUse, step: Step, options: SimdOptions) -> Iterator[tu
         yield first, second, use.runs * (cycles - options.machine.simd_launch)
 
 
+def meeting_rows(use: BankUse, step: Step, arrays: Mapping[str, LocalArray]) -> float | None:
+    """Return in which part of its rows two sources of an instruction lie in one bank; None: not known."""
+    total = 0.0
+    for first, second in moving_sources(use.analysis, use.shape, step):
+        distances = _distances(use, first, second, arrays)
+        a, b = (_tensor(use.analysis, read) for read in (first, second))
+        one = a is not None and a == b
+        banks = [0 if one else _bank(use, read, arrays) for read in (first, second)]
+        if distances is _UNKNOWN or banks[0] is None or banks[1] is None:
+            return None
+        total += distances[(banks[1] - banks[0]) % BANKS]
+    return min(1.0, total)
+
+
+def _bank(use: BankUse, read: Read, arrays: Mapping[str, LocalArray]) -> int | None:
+    """Return the bank in which what is read starts; None where it may be any."""
+    tensor = _tensor(use.analysis, read)
+    return temporary_bank(read.position, read.type) if tensor is None else arrays[tensor].bank
+
+
 def moving_sources(analysis: SimdAnalysis, shape: Shape, step: Step) -> Iterator[tuple[Read, Read]]:
     """Yield the pairs of sources of an instruction that are read in memory and move."""
     memory = [o for o in step.operands if isinstance(o, Read) and is_memory(o, analysis.scalars)]

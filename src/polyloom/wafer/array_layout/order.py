@@ -69,7 +69,7 @@ def lay_out(
     """
     if options.mode is SimdMode.OFF:
         return dict(arrays)
-    uses = tuple(use for analysis in simd if (use := _use(analysis.innermost, options)) is not None)
+    uses = tuple(use for analysis in simd if (use := use_of(analysis.innermost, options)) is not None)
     groups = tuple(_groups(arrays, state))
     everything: tuple[Use | FabricUse, ...] = (*uses, *fabric)
 
@@ -268,7 +268,7 @@ def backward_dimensions(analysis: SimdAnalysis, shape: Shape, options: SimdOptio
     return shape.backward_dimensions()
 
 
-def _use(analysis: SimdAnalysis, options: SimdOptions) -> Use | None:
+def use_of(analysis: SimdAnalysis, options: SimdOptions) -> Use | None:
     """Return a task's use of arrays; None where it has no instruction on arrays or takes a whole stream."""
     if analysis.strategy is Strategy.NONE or analysis.sizes is None or analysis.whole is not None:
         return None

@@ -46,7 +46,7 @@ def explanation(analysis: LayerAnalysis) -> Document:
         "placement": {name: placement_text(r) for name, r in mapping.placement.items()},  # (10)
         "memory": [_memory(analysis.arrays_before[n], array) for n, array in analysis.arrays.items()],
         "tasks": [
-            *(compute_entry(simd, analysis.arrays) for simd in analysis.simd),
+            *(compute_entry(simd, analysis.arrays, analysis.options) for simd in analysis.simd),
             *(_adapt(adapter) for adapter in analysis.border.adapters if adapter.inward),
             *(_initialize(analysis, task) for task in analysis.graph.initialize),
             *(_spread(stream) for stream in analysis.graph.streams),

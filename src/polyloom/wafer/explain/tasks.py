@@ -18,13 +18,14 @@ from polyloom.polyhedra.text.documents import (
 )
 from polyloom.polyhedra.text.points import all_points
 from polyloom.wafer.dataflow.local_arrays import LocalArray
-from polyloom.wafer.simd.decision import SimdAnalysis, Strategy
+from polyloom.wafer.explain.instruction_costs import instruction_costs
+from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions, Strategy
 from polyloom.wafer.simd.domain import Box, Extra, Operand
 
 Document = dict[str, Any]
 
 
-def compute_entry(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray]) -> Document:
+def compute_entry(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions) -> Document:
     """Return what ``explain`` says of a computation task. ``arrays``: after any enlargement."""
     task, paper = analysis.task, analysis.plain or analysis
     return {
@@ -44,7 +45,7 @@ def compute_entry(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray]) -> D
         **_extra(paper.extra),  # (36) (38) (40) (41)
         **_accesses(analysis, arrays),  # (25) (26) (37) (39)
         "enumeration": _enumeration(paper),  # (42) (43)
-        "simd": _simd(analysis),
+        "simd": {**_simd(analysis), "costs": _costs(analysis, arrays, options)},
     }
 
 
@@ -144,6 +145,11 @@ def _coordinates(analysis: SimdAnalysis) -> Document | None:
         return None
     compression = analysis.compression
     return {"map": function_text(compression.map), "instances": relation_text(compression.compressed)}
+
+
+def _costs(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions) -> list[Document]:
+    costs = instruction_costs(analysis, arrays, options)
+    return [{**vars(cost), "operands": [vars(operand) for operand in cost.operands]} for cost in costs]
 
 
 def _simd(analysis: SimdAnalysis) -> Document:

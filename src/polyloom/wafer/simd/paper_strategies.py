@@ -28,10 +28,11 @@ from polyloom.polyhedra.text.points import sample_of
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.tasks import ComputeTask
 from polyloom.wafer.machine.descriptor_nests import MAX_DIMENSIONS, jointly_coalesced
-from polyloom.wafer.machine.instruction_selection import match_instruction
+from polyloom.wafer.machine.instruction_selection import match_instruction, work_at_point
 from polyloom.wafer.machine.options import Effect, Extension
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdMode, SimdOptions, Strategy, scalar_reads
 from polyloom.wafer.simd.domain import arrange, box_of
+from polyloom.wafer.simd.missing import why_no_instruction
 from polyloom.wafer.simd.whole_stream import WholeStream
 
 
@@ -100,8 +101,10 @@ _Attempt = Callable[[SimdAnalysis, Mapping[str, LocalArray], SimdOptions], SimdA
 
 
 def _decide(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions) -> SimdAnalysis:
-    obstacle = _obstacle(analysis, options)
-    return replace(analysis, reason=obstacle) if obstacle else choose_strategy(analysis, arrays, options)
+    obstacle, notes = _obstacle(analysis, options)
+    if obstacle:
+        return replace(analysis, reason=obstacle, notes=notes)
+    return choose_strategy(analysis, arrays, options)
 
 
 def choose_strategy(
@@ -128,19 +131,21 @@ def choose_strategy(
     return replace(analysis, reason="; ".join(reasons), notes=tuple(notes))
 
 
-def _obstacle(analysis: SimdAnalysis, options: SimdOptions) -> str:
-    """Return why no strategy can work: conditions 1, 3 and 4."""
+def _obstacle(analysis: SimdAnalysis, options: SimdOptions) -> tuple[str, tuple[str, ...]]:
+    """Return why no strategy can work, with notes: conditions 1, 3 and 4; empty where one may."""
     if options.mode is SimdMode.OFF:
-        return "SIMD is switched off"
+        return "SIMD is switched off", ()
     if analysis.match is None:
-        return "no SIMD instruction does the operation of the statement"
+        work, scalars = work_at_point(analysis.task.statement), scalar_reads(analysis.task)
+        approximate = options.has(Extension.VECTOR_FUNCTIONS)
+        return why_no_instruction(work, scalars, options.machine, approximate=approximate)
     dimensions = analysis.compression.compressed.dim(isl.dim_type.set)
     if dimensions == 0:
-        return "there is a single instance, so there is nothing to vectorise"
+        return "there is a single instance, so there is nothing to vectorise", ()
     curved = [o.array for o in analysis.operands if not is_linear(o.local)]
     if curved:
-        return f"the access to {curved[0]} is not linear"
-    return ""
+        return f"the access to {curved[0]} is not linear", ()
+    return "", ()
 
 
 def _fail(analysis: SimdAnalysis, reason: str, *notes: str) -> SimdAnalysis:
