@@ -40,13 +40,17 @@ RESULTS = Path(__file__).with_suffix(".json")
 
 @dataclass(frozen=True)
 class Case:
-    """A layer and its map as texts. ``sparse``: a stream that is measured as pairs, too."""
+    """A layer and its map as texts. ``sparse``: a stream that is measured as pairs, too.
+
+    ``zeros``: with that many, in percent.
+    """
 
     name: str
     size: str
     layer: str
     map: str
     sparse: str = ""
+    zeros: tuple[float, ...] = (0, 50, 90)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +69,7 @@ class Row:
     size: str
     pes: int
     memory: float
-    zeros: int | None
+    zeros: float | None
     last: int
     last_limit: int
     chosen: int
@@ -246,6 +250,19 @@ oport_map: {{ C[0, i, j] -> [PE[j//{columns}, -1] -> index[i, j mod {columns}]];
     return Case("batched product", size, layer, text)
 
 
+def _embedding(size: str, pes: int, words: int, tile: int) -> Case:
+    """64 words by number, as a product with rows of zeros and a one: words along the columns."""
+    v, d = pes * words, pes * tile
+    layer = f"""lair embedding(): float16 x[64][{v}], float16 E[{v}][{d}] -> float16 y[64][{d}]
+{{ all (t, d, v) in (64, {d}, {v}) y[t][d] += x[t][v] * E[v][d] }}"""
+    text = f"""size: {{ PE[{pes}, {pes}] }}
+compute_map: {{ embedding[t, d, v] -> PE[v//{words}, d//{tile}] }}
+iport_map: {{ x[t, v] -> [PE[v//{words}, -1] -> index[t, v mod {words}]] }}
+oport_map: {{ y[t, d] -> [PE[{pes}, d//{tile}] -> index[t, d mod {tile}]] }}
+"""
+    return Case("embedding", size, layer, text, "x", (round(100 - 100 / v, 1),))
+
+
 def cases() -> Iterator[Case]:
     """Yield every layer at two sizes."""
     for size, tile in (("1280 x 1280", 80), ("1920 x 1920", 120)):
@@ -274,9 +291,11 @@ def cases() -> Iterator[Case]:
         yield _attention_heads(f"{n} queries and keys, 64", n, 64)
     for n in (384, 512):
         yield _batched_product(f"2 x {n} x 64 x {n}", n, 64)
+    for words in (64, 96):
+        yield _embedding(f"64 of {16 * words} words, 1536 values", 16, words, 96)
 
 
-def measured(case: Case, zeros: int | None) -> Row:
+def measured(case: Case, zeros: float | None) -> Row:
     """Compile and simulate a layer in both ways under the map that was written by hand."""
     program = lower(parse(Source(f"{case.name}.lair", case.layer)), None, {})
     text = case.map if zeros is None else f"{case.map}sparse: {case.sparse}\n"
@@ -303,7 +322,7 @@ def measured(case: Case, zeros: int | None) -> Row:
     )
 
 
-def chosen(case: Case, zeros: int | None, crew: Crew) -> dict[str, Any]:
+def chosen(case: Case, zeros: float | None, crew: Crew) -> dict[str, Any]:
     """Compile and simulate a layer under the map that the compiler chooses; return those fields of a row."""
     program = lower(parse(Source(f"{case.name}.lair", case.layer)), None, {})
     text = case.map if zeros is None else f"{case.map}sparse: {case.sparse}\n"
@@ -321,7 +340,7 @@ def _defaults(program: Program, mapping: Mapping) -> dict[str, str | None]:
     return {s.name: possible_drivers(program, mapping, s)[0] for s in program.statements}
 
 
-def _simulated(program: Program, mapping: Mapping, zeros: int | None) -> tuple[Any, ...]:
+def _simulated(program: Program, mapping: Mapping, zeros: float | None) -> tuple[Any, ...]:
     machine = load_machine("cs2")
     analysis = analyse_layer(program, mapping, SimdOptions(machine=machine))
     compiled = compile_layer(analysis, machine)
@@ -384,9 +403,13 @@ def read_results() -> list[dict[str, Any]]:
 
 
 def _keep(row: Row) -> None:
-    """Put a row in the place of the one for the same layer, size and data."""
+    """Put a row in the place of the one for the same layer, size and data, whose chosen map it keeps."""
     rows = {(r["layer"], r["size"], r["zeros"]): r for r in read_results()}
-    rows[row.layer, row.size, row.zeros] = asdict(row)
+    key = row.layer, row.size, row.zeros
+    new = asdict(row)
+    if row.automatic is None:
+        new |= {k: v for k, v in rows.get(key, {}).items() if k.startswith("automatic")}
+    rows[key] = new
     order = [(c.name, c.size) for c in cases()]
     kept = sorted(
         rows.values(),
@@ -421,7 +444,7 @@ def _run(
         seen.add(case.name)
         if (first and again) or (names and not case.name.startswith(names)):
             continue
-        for zeros in (None, 0, 50, 90) if case.sparse and not dense else (None,):
+        for zeros in (None, *case.zeros) if case.sparse and not dense else (None,):
             if old and (case.name, case.size, zeros) in known:
                 continue
             row = _with_chosen_map(case, zeros, crew) if maps else measured(case, zeros)
@@ -430,7 +453,7 @@ def _run(
                 _keep(row)
 
 
-def _with_chosen_map(case: Case, zeros: int | None, crew: Crew) -> Row:
+def _with_chosen_map(case: Case, zeros: float | None, crew: Crew) -> Row:
     """Return a known row, or one measured now, with the map that the compiler chooses."""
     known = (
         r for r in read_results() if (r["layer"], r["size"], r["zeros"]) == (case.name, case.size, zeros)
