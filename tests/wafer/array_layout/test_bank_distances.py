@@ -11,7 +11,7 @@ from polyloom.frontends.lair.syntax.parse import parse
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.array_layout.bank_distances import BANKS, spread, walk_of
 from polyloom.wafer.array_layout.order import _layouts as layouts_of
-from polyloom.wafer.array_layout.order import _use as use_of
+from polyloom.wafer.array_layout.order import use_of
 from polyloom.wafer.machine.model import load_machine
 from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension
 from polyloom.wafer.mapping.reader import read_mapping

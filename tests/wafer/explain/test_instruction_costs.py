@@ -56,7 +56,7 @@ def test_rows_that_do_not_fill_the_width_are_named() -> None:
         (
             "int32 x[8], int32 z[8] -> int32 y[8] { all (i) in (8) y[i] = x[i] * z[i] }",
             "no SIMD instruction does `*` of int32",
-            "docs/instructions.md",
+            "polyloom docs instructions",
         ),
         (
             "float16 x[2] -> float16 y[2] { all (i) in (2) y[i] = exp(x[i]) }",
@@ -66,7 +66,7 @@ def test_rows_that_do_not_fill_the_width_are_named() -> None:
         (
             "float16 x[2], float16 z[2] -> float16 y[2] { all (i) in (2) y[i] = x[i] < z[i] ? x[i] : 2.0 }",
             "no SIMD instruction does a choice of float16, `<` of float16",
-            "docs/instructions.md",
+            "polyloom docs instructions",
         ),
     ],
     ids=["a type without instructions", "too little to do", "a choice"],

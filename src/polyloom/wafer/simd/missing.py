@@ -50,9 +50,9 @@ def _advice(missing: tuple[Expression, ...], scalars: frozenset[int], machine: M
         if any(True for _ in Parts(scalars, machine, True).functions(node)):
             yield "`--simd-without vector-functions` leaves functions to loops"
         elif not _operand_type(node).is_float:
-            yield "most instructions are of float16 and float32 (docs/instructions.md)"
+            yield "most instructions are of float16 and float32 (`polyloom docs instructions`)"
         else:
-            yield "docs/instructions.md lists what there is; `max` may do what a choice does"
+            yield "`polyloom docs instructions` lists what there is; `max` may do what a choice does"
 
 
 def _name(node: Expression) -> str:
