@@ -37,11 +37,21 @@ def test_a_variable_that_a_function_cleans_up_is_refused() -> None:
         read_c(Source("f.c", text))
 
 
+@pytest.mark.parametrize("tag", ["", "tag"])
+def test_a_structure_that_may_lie_anywhere_is_refused(tag: str) -> None:
+    anywhere = "{ struct { int y; } a; int x; } __attribute__((unused)) t __attribute__((aligned(1)))"
+    text = f"typedef struct {tag} {anywhere};\nvoid f(int n, t *a) {{ for (int i = 0; i < n; i++) a[i].x = 1; }}"
+    with pytest.raises(Unsupported):
+        read_c(Source("f.c", text))
+    (scop,) = read_c(Source("f.c", text.replace("t __attribute__((aligned(1)))", "t")))
+    assert {a.name for a in scop.arrays} == {"a_x"}
+
+
 def test_others_mean_nothing() -> None:
     text = """
 enum { A, B } __attribute__((deprecated)) k;
 typedef enum __attribute__((deprecated, aligned(4))) { C, D } kind;
-typedef struct { int x; } __attribute__((aligned(4))) a_structure; __attribute__((aligned(2))) char given;
+typedef struct u { int x; } __attribute__((aligned(4))) a_structure; __attribute__((aligned(2))) char given;
 typedef struct __attribute__((__aligned__(sizeof(void *)))) { int x; } another_structure;
 struct __attribute__((packed)) s { char c; double d; } __attribute__((aligned(8)));
 static __attribute__((noinline, optimize("O1"))) int g(int x) { return x + 1; }

@@ -68,12 +68,26 @@ def replaceable_functions(text: str) -> frozenset[str]:
 
 def _in_place_of(attribute: str, before: str, after: str) -> str:
     """Return what stands for an attribute, with blanks behind it up to its length."""
-    mark, names_a_type = "", _NAMES_A_TYPE.search(re.split("[;{}]", before[-199:])[-1])
+    mark, names_a_type = "", _NAMES_A_TYPE.search(_declaration(before))
     if _CHANGES.search(attribute) or (names_a_type and _LESS.search(attribute)):
         is_behind = re.search(r"[\w)\]]\s*\Z", before[-99:]) and _DECLARATOR_ENDS.match(after)
         mark = f"[{MARK}]" if is_behind else "restrict"
     first, *others = re.sub(r"[^\n]", " ", attribute).split("\n")
     return "\n".join([mark + first[len(mark) :], *others])
+
+
+def _declaration(before: str) -> str:
+    """Return what a declaration has before its declarator, without the members of a structure in it."""
+    piece = re.split("[;{}]", before[-199:])[-1]
+    behind = before.rstrip().removesuffix(piece.strip()).rstrip()
+    if not (piece.strip() and behind.endswith("}")):  # directly behind the brace it is the structure's
+        return piece
+    depth = 0
+    for brace in reversed([*re.finditer("[{}]", behind)]):
+        depth += 1 if brace.group() == "}" else -1
+        if not depth:
+            return re.split("[;{}]", behind[: brace.start()])[-1] + piece
+    return piece
 
 
 def _enumeration(text: str, start: int, end: int) -> int | None:
