@@ -31,13 +31,13 @@ MUTANTS = [
     ),
     Mutant(
         "frontends/c/walk/loops",
-        "passed.mod_val(isl.Val(abs(step))).eq_set(constant_affine(0))",
+        "passed.mod_val(isl_integer(abs(step))).eq_set(constant_affine(0))",
         "passed.ge_set(constant_affine(0))",
         Probe("c_probes.evaluated", ("down_by_three",)),
     ),
     Mutant(
         "frontends/c/walk/loops",
-        "function = begin.add(passed.scale_val(isl.Val(by)))",
+        "function = begin.add(passed.scale_val(isl_integer(by)))",
         "function = begin.add(passed)",
         Probe("c_probes.evaluated", ("both_move",)),
     ),
@@ -55,8 +55,8 @@ MUTANTS = [
     ),
     Mutant(
         "frontends/c/integers/affine",
-        "return value.mod_val(isl.Val(mask + 1))",
-        "return value.mod_val(isl.Val(mask))",
+        "return value.mod_val(isl_integer(mask + 1))",
+        "return value.mod_val(isl_integer(mask))",
         Probe("c_probes.evaluated", ("shifted_and_masked",)),
     ),
     Mutant(
@@ -74,7 +74,7 @@ MUTANTS = [
     Mutant(
         "frontends/c/integers/affine",
         "return value.tdiv_r(positive)",
-        "return value.mod_val(isl.Val(abs(divisor)))",
+        "return value.mod_val(isl_integer(abs(divisor)))",
         Probe("c_probes.evaluated", ("truncating_subscripts",)),
     ),
     Mutant(

@@ -37,13 +37,13 @@ MUTANTS = [
     ),
     Mutant(
         "polyhedra/compression",
-        "rest = rest.sub(solved[k].scale_val(isl.Val(form[row][k])))",
-        "rest = rest.add(solved[k].scale_val(isl.Val(form[row][k])))",
+        "rest = rest.sub(solved[k].scale_val(isl_integer(form[row][k])))",
+        "rest = rest.add(solved[k].scale_val(isl_integer(form[row][k])))",
         Probe("polyhedra_probes.holds", ("test_compression_is_a_bijection_on_the_points",)),
     ),
     Mutant(
         "polyhedra/compression",
-        "return aff if divisor == 1 else aff.scale_down_val(isl.Val(divisor)).floor()",
+        "return aff if divisor == 1 else aff.scale_down_val(isl_integer(divisor)).floor()",
         "return aff",
         Probe("polyhedra_probes.holds", ("test_compression_is_a_bijection_on_the_points",)),
     ),
@@ -70,7 +70,7 @@ MUTANTS = [
     ),
     Mutant(
         "polyhedra/box_hull",
-        "offset = upper.add_constant_val(isl.Val(-distance))",
+        "offset = upper.add_constant_val(isl_integer(-distance))",
         "offset = upper",
         Probe(
             "polyhedra_probes.holds",

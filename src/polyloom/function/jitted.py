@@ -50,6 +50,7 @@ from polyloom.mdh.native.device import choose
 from polyloom.mdh.native.repeated import Repeating
 from polyloom.mdh.running import RunResult, run_program
 from polyloom.polyhedra.effort import limited
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.scop.transform import ReductionMode, Transformation, host_program
 from polyloom.sources import LoadedHost, Reading
 
@@ -420,5 +421,5 @@ def _element(dtype: np.dtype[Any]) -> ElementType | None:
 def _holds(valid: isl.Set, sizes: Mapping[str, int]) -> bool:
     for k in range(valid.dim(isl.dim_type.param)):
         value = sizes[str(valid.get_dim_name(isl.dim_type.param, k))]
-        valid = valid.fix_val(isl.dim_type.param, k, isl.Val(value))
+        valid = valid.fix_val(isl.dim_type.param, k, isl_integer(value))
     return not valid.is_empty()

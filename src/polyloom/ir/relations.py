@@ -23,6 +23,7 @@ from polyloom.polyhedra.loops.tree import (
     names_in,
     sum_of,
 )
+from polyloom.polyhedra.text.names import isl_name
 
 OPERATIONS = 200_000
 """What isl may spend on whether two accesses meet: hundreds of times what it takes for triangles."""
@@ -106,10 +107,7 @@ def _coordinates(points: isl.Set) -> tuple[int, ...]:
 
 
 def _names(statement: Statement) -> list[str]:
-    return [f"{name}_" if name in _KEYWORDS else name for name in statement.iterators]
-
-
-_KEYWORDS = frozenset({"and", "or", "not", "mod", "exists", "true", "false", "max", "min", "floor", "ceil"})
+    return [isl_name(name) for name in statement.iterators]
 
 
 def _tuple(statement: Statement) -> str:

@@ -30,6 +30,7 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.verification.references import access_outside
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement
 
 NDArray = npt.NDArray[Any]
@@ -77,7 +78,7 @@ def _fixed(points: Points, parameters: Mapping[str, int]) -> Points:
     """Return a set or relation at the values of its parameters, which are gone."""
     for name, value in parameters.items():
         at = points.find_dim_by_name(_DIM.param, name)
-        points = points.fix_val(_DIM.param, at, isl.Val(value)) if at >= 0 else points
+        points = points.fix_val(_DIM.param, at, isl_integer(value)) if at >= 0 else points
     return points.project_out(_DIM.param, 0, points.dim(_DIM.param))
 
 

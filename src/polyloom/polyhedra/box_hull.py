@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.polyhedra.bounds import greatest_value, least_coordinate, least_value
+from polyloom.polyhedra.functions import isl_integer
 
 _DIM = isl.dim_type
 
@@ -96,7 +97,7 @@ def _implied_interval(points: isl.Set, k: int) -> tuple[isl.Aff, int] | None:
     if largest is None or not nearest.is_int():
         return None
     low = int(nearest.to_python())
-    return offset.add_constant_val(isl.Val(low)), largest - low + 1
+    return offset.add_constant_val(isl_integer(low)), largest - low + 1
 
 
 def _through_smallest(line: isl.Set) -> isl.Aff | None:
@@ -118,9 +119,9 @@ def _through_smallest(line: isl.Set) -> isl.Aff | None:
         slope, rest = divmod(_smallest_at(line, second) - smallest, run)
         if rest:
             return None
-        offset = offset.set_coefficient_val(_DIM.param, p, isl.Val(slope))
+        offset = offset.set_coefficient_val(_DIM.param, p, isl_integer(slope))
         start -= slope * int(here.to_python())
-    return offset.set_constant_val(isl.Val(start))
+    return offset.set_constant_val(isl_integer(start))
 
 
 def _smallest_at(line: isl.Set, parameters: isl.Point) -> int:
@@ -149,7 +150,7 @@ def _candidates(line: isl.Set, hull: isl.BasicSet) -> Iterator[tuple[isl.Aff, in
     for upper in _bounds(hull, lower=False):
         distance = _largest(line, _from_bound(upper).neg())
         if distance is not None:
-            offset = upper.add_constant_val(isl.Val(-distance))
+            offset = upper.add_constant_val(isl_integer(-distance))
             yield offset, distance + 1 - _nearest(line, _from_bound(upper).neg())
 
 
@@ -205,7 +206,7 @@ def _interval(space: isl.Space, k: int, offset: isl.Aff, size: int) -> isl.Set:
     coordinate = isl.Aff.var_on_domain(local, _DIM.set, k)
     start = offset.insert_dims(_DIM.in_, 0, space.dim(_DIM.set))
     start = _with_domain(start, space)
-    end = start.add_constant_val(isl.Val(size - 1))
+    end = start.add_constant_val(isl_integer(size - 1))
     return coordinate.ge_set(start).intersect(coordinate.le_set(end))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.polyhedra.lattice import Matrix, Vector, column_echelon, reverse_echelon_basis
 
 _DIM = isl.dim_type
@@ -99,28 +100,28 @@ def _particular(
     for column, row in enumerate(pivots):
         rest = _scaled(zero, system.parameters[row], system.constants[row]).neg()
         for k in range(column):
-            rest = rest.sub(solved[k].scale_val(isl.Val(form[row][k])))
+            rest = rest.sub(solved[k].scale_val(isl_integer(form[row][k])))
         solved.append(_divide(rest, form[row][column]))
     return [_combine(zero, solved, row) for row in transform[system.n_div :]]
 
 
 def _scaled(zero: isl.Aff, parameters: Vector, constant: int) -> isl.Aff:
-    result = zero.set_constant_val(isl.Val(constant))
+    result = zero.set_constant_val(isl_integer(constant))
     for k, coefficient in enumerate(parameters):
         if coefficient:
-            result = result.set_coefficient_val(_DIM.param, k, isl.Val(coefficient))
+            result = result.set_coefficient_val(_DIM.param, k, isl_integer(coefficient))
     return result
 
 
 def _divide(aff: isl.Aff, divisor: int) -> isl.Aff:
-    return aff if divisor == 1 else aff.scale_down_val(isl.Val(divisor)).floor()
+    return aff if divisor == 1 else aff.scale_down_val(isl_integer(divisor)).floor()
 
 
 def _combine(zero: isl.Aff, solved: list[isl.Aff], row: Vector) -> isl.Aff:
     result = zero
     for aff, coefficient in zip(solved, row, strict=False):
         if coefficient:
-            result = result.add(aff.scale_val(isl.Val(coefficient)))
+            result = result.add(aff.scale_val(isl_integer(coefficient)))
     return result
 
 
@@ -128,7 +129,7 @@ def _reduced(origin: list[isl.Aff], basis: tuple[tuple[Vector, int], ...]) -> li
     """Move the origin along the basis so that it is zero, or small, at the pivots."""
     for vector, pivot in reversed(basis):
         steps = _whole_steps(origin[pivot], vector[pivot])
-        origin = [aff.sub(steps.scale_val(isl.Val(v))) for aff, v in zip(origin, vector, strict=True)]
+        origin = [aff.sub(steps.scale_val(isl_integer(v))) for aff, v in zip(origin, vector, strict=True)]
     return origin
 
 
@@ -145,10 +146,10 @@ def _whole_steps(aff: isl.Aff, pivot: int) -> isl.Aff:
 
 
 def _floor_quotient(value: isl.Val, divisor: int) -> isl.Val:
-    return value.div(isl.Val(divisor)).floor()
+    return value.div(isl_integer(divisor)).floor()
 
 
 def _add_directions(aff: isl.Aff, basis: tuple[tuple[Vector, int], ...], row: int) -> isl.Aff:
     for k, (vector, _) in enumerate(basis):
-        aff = aff.set_coefficient_val(_DIM.in_, k, isl.Val(vector[row]))
+        aff = aff.set_coefficient_val(_DIM.in_, k, isl_integer(vector[row]))
     return aff

@@ -17,6 +17,7 @@ from math import gcd
 import islpy as isl
 
 from polyloom.polyhedra.box_hull import fixed_interval
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.polyhedra.lattice import Matrix, Vector, determinant, inverse
 
 _DIM = isl.dim_type
@@ -97,6 +98,6 @@ def _linear(points: isl.Set, matrix: Matrix) -> isl.MultiAff:
     for row, coefficients in enumerate(matrix):
         aff = result.get_at(row)
         for k, coefficient in enumerate(coefficients):
-            aff = aff.set_coefficient_val(_DIM.in_, k, isl.Val(coefficient))
+            aff = aff.set_coefficient_val(_DIM.in_, k, isl_integer(coefficient))
         result = result.set_aff(row, aff)
     return result

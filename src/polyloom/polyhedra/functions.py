@@ -9,6 +9,11 @@ import islpy as isl
 _DIM = isl.dim_type
 
 
+def isl_integer(value: int) -> isl.Val:
+    """Return an integer of any size; ``isl.Val`` itself takes those of 64 bits alone."""
+    return isl.Val(str(value))
+
+
 def as_function(relation: isl.Map) -> isl.MultiAff:
     """Return a relation that is one affine function on its whole domain, domain constraints dropped."""
     return function_of(relation).coalesce().as_multi_aff()
@@ -39,7 +44,7 @@ def linear(space: isl.Space, matrix: Sequence[Sequence[int]]) -> isl.MultiAff:
     for k, row in enumerate(matrix):
         aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space))
         for j, factor in enumerate(row):
-            aff = aff.set_coefficient_val(_DIM.in_, j, isl.Val(factor))
+            aff = aff.set_coefficient_val(_DIM.in_, j, isl_integer(factor))
         result = result.set_aff(k, aff)
     return result
 
@@ -54,7 +59,7 @@ def minus_offset(offset: isl.MultiAff, name: str, shift: Sequence[int]) -> isl.M
     for k, steps in enumerate(shift):
         lifted = offset.get_at(k).insert_dims(_DIM.in_, 0, len(shift))
         lifted = lifted.set_tuple_id(_DIM.in_, space.get_tuple_id(_DIM.set))
-        result = result.set_aff(k, result.get_at(k).sub(lifted).add_constant_val(isl.Val(steps)))
+        result = result.set_aff(k, result.get_at(k).sub(lifted).add_constant_val(isl_integer(steps)))
     return result.set_tuple_name(_DIM.out, name)
 
 

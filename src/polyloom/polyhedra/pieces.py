@@ -11,6 +11,7 @@ import islpy as isl
 
 from polyloom.polyhedra.bounds import elementwise_maximum, elementwise_minimum, is_dense_box
 from polyloom.polyhedra.box_hull import fixed_interval
+from polyloom.polyhedra.functions import isl_integer
 
 _DIM = isl.dim_type
 
@@ -48,7 +49,7 @@ def _slices(points: isl.Set, k: int, most: int) -> tuple[isl.Set, ...]:
     space = points.get_space()
     found = []
     for step in range(interval[1]):
-        value = interval[0].add_constant_val(isl.Val(step)).insert_dims(_DIM.in_, 0, space.dim(_DIM.set))
+        value = interval[0].add_constant_val(isl_integer(step)).insert_dims(_DIM.in_, 0, space.dim(_DIM.set))
         coordinate = isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), _DIM.set, k)
         here = points.intersect(coordinate.eq_set(value)).coalesce()
         if not here.is_empty():

@@ -21,6 +21,7 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.polyhedra.bounds import greatest_value, least_value
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.polyhedra.loops.scope import Scope
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
@@ -264,7 +265,9 @@ def fault(tiles: Trapezoids, found: Sequence[Meeting], rows: Sequence[Rows], fir
     """
     phases = [[_tiles(tiles, phase, p, first_step) for p in range(len(rows))] for phase in (0, 1)]
     for p, wanted in enumerate(rows):
-        numbered = [phases[k][p].insert_dims(_DIM.out, 2, 1).fix_val(_DIM.out, 2, isl.Val(k)) for k in (0, 1)]
+        numbered = [
+            phases[k][p].insert_dims(_DIM.out, 2, 1).fix_val(_DIM.out, 2, isl_integer(k)) for k in (0, 1)
+        ]
         both = numbered[0].union(numbered[1]).intersect_domain(wanted)
         if not both.is_single_valued():
             return f"a row of sweep {p} is in two trapezoids"

@@ -11,6 +11,8 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
+from polyloom.polyhedra.functions import isl_integer
+
 _DIM = isl.dim_type
 Integers = npt.NDArray[np.int64]
 Truths = npt.NDArray[np.bool_]
@@ -74,7 +76,7 @@ def _scaled_value(
 
 
 def _scaled(value: isl.Val, scale: int) -> int:
-    return int(value.mul(isl.Val(scale)).to_python())
+    return int(value.mul(isl_integer(scale)).to_python())
 
 
 def _in_basic_set(

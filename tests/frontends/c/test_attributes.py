@@ -40,7 +40,9 @@ def test_a_variable_that_a_function_cleans_up_is_refused() -> None:
 @pytest.mark.parametrize("tag", ["", "tag"])
 def test_a_structure_that_may_lie_anywhere_is_refused(tag: str) -> None:
     anywhere = "{ struct { int y; } a; int x; } __attribute__((unused)) t __attribute__((aligned(1)))"
-    text = f"typedef struct {tag} {anywhere};\nvoid f(int n, t *a) {{ for (int i = 0; i < n; i++) a[i].x = 1; }}"
+    text = (
+        f"typedef struct {tag} {anywhere};\nvoid f(int n, t *a) {{ for (int i = 0; i < n; i++) a[i].x = 1; }}"
+    )
     with pytest.raises(Unsupported):
         read_c(Source("f.c", text))
     (scop,) = read_c(Source("f.c", text.replace("t __attribute__((aligned(1)))", "t")))

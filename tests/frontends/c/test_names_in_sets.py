@@ -9,6 +9,10 @@ import pytest
 
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
+from polyloom.frontends.lair.lower import lower
+from polyloom.frontends.lair.syntax.parse import parse
+from polyloom.ir.relations import access_relation
+from polyloom.polyhedra.text.names import WORDS, isl_name
 from polyloom.scop.model import Scop
 from polyloom.scop.schedule.arrays import whole
 
@@ -44,3 +48,15 @@ def test_a_size_may_have_the_name_that_a_place_has() -> None:
     found = whole("a", scop.arrays[0].shape)
     assert found is not None
     assert found.is_equal(isl.Set("[i0] -> { a[i] : 0 <= i < i0 }"))
+
+
+def test_words_of_isl_are_names_in_c_and_lair() -> None:
+    """isl takes ``MAX`` for ``max``, and ``NaN`` for a number."""
+    for name in ["NaN", *(word.upper() for word in sorted(WORDS))]:
+        loop = f"for (int i = 0; i < {name}; i++) a[i] = 1;"
+        (scop,) = read_c(Source("f.c", f"void f(int {name}, int *a) {{ {loop} }}"))
+        assert scop.statements[0].domain.find_dim_by_name(isl.dim_type.param, isl_name(name)) >= 0
+    assert not scop_of(LOOPS["not equal"], "Max", "n").statements[0].domain.is_empty()
+    text = "lair f() : float32 x[4][3] -> float32 y[4] { all (Not, Min) in (4, 3) y[Not] += x[Not][Min] }"
+    (statement,) = lower(parse(Source("f.lair", text))).statements
+    assert access_relation(statement, statement.reads[0]).domain().dim(isl.dim_type.set) == 2

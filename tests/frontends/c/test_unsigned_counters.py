@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import pytest
 
 import polyloom
+from polyloom.diagnostics import Source
+from polyloom.frontends.c import read_c
 
 STEPS = """
 #include <stddef.h>
@@ -23,3 +26,10 @@ void f(size_t n, unsigned m, int *restrict x, int *restrict y)
 def test_steps_down(n: int) -> None:
     """``0 - n - 1`` was divided as a number without a sign."""
     assert polyloom.load(STEPS).run(n=n, m=n + 2, check=True).passed
+
+
+def test_a_step_may_be_beyond_the_numbers_of_isl() -> None:
+    """``isl.Val(2**63)`` is an error."""
+    loop = "for (unsigned long long i = 0; i < 100; i += 9223372036854775808ULL) x[i] = 1;"
+    (scop,) = read_c(Source("f.c", f"void f(int *x) {{ {loop} }}"))
+    assert scop.statements[0].domain.is_equal(isl.Set("{ S1[0] }"))

@@ -257,3 +257,14 @@ def test_float64_is_interpolated_at_places_of_float64(torch: Any) -> None:
     model = polyloom.from_torch(Module(), (x,))
     (found,) = model.outputs(evaluate(model.program, model.inputs({"x": x.numpy()}))).values()
     np.testing.assert_allclose(found, Module()(x).numpy(), rtol=1e-13)
+
+
+def test_running_sums_of_powers_with_infinities(torch: Any) -> None:
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return torch.logcumsumexp(x, 1)
+
+    infinite = float("inf")
+    x = torch.tensor([[-infinite, -infinite, 1.0, 2.0], [0.5, infinite, 1.0, -infinite]])
+    model = polyloom.from_torch(Module(), (x,))
+    assert_same(model, {"x": x.numpy()}, [Module()(x)])

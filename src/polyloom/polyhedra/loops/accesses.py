@@ -15,6 +15,7 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.polyhedra.effort import TooHardError, at_most
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.polyhedra.loops.meaning import instances_visited
 from polyloom.polyhedra.loops.scope import Scope
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Tree
@@ -120,7 +121,7 @@ def _difference(
     make = isl.Constraint.equality_alloc if equal else isl.Constraint.inequality_alloc
     constraint = make(space).set_coefficient_val(_DIM.set, second, isl.Val(1))
     constraint = constraint.set_coefficient_val(_DIM.set, first, isl.Val(-1))
-    return constraint.set_constant_val(isl.Val(-distance))
+    return constraint.set_constant_val(isl_integer(-distance))
 
 
 def _meeting(point: isl.Point, ranks: tuple[int, int, int]) -> Meeting:

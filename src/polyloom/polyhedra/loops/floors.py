@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from polyloom.polyhedra.functions import isl_integer
+
 _DIM = isl.dim_type
 
 
@@ -37,7 +39,7 @@ def other_forms(function: isl.Aff) -> Iterator[Written]:
         dividend = quotient.scale_val(divisor)
         nested = any(not dividend.get_coefficient_val(_DIM.div, j).is_zero() for j in range(k))
         if factor and not nested:
-            rest = function.sub(quotient.floor().scale_val(isl.Val(factor)))
+            rest = function.sub(quotient.floor().scale_val(isl_integer(factor)))
             if _divisions(rest) < _divisions(function):
                 yield from _forms(rest, factor, dividend, int(divisor.to_python()))
 
@@ -49,19 +51,19 @@ def _divisions(function: isl.Aff) -> int:
 
 
 def _forms(rest: isl.Aff, factor: int, dividend: isl.Aff, divisor: int) -> Iterator[Written]:
-    by = isl.Val(divisor)
-    for sign, numerator in ((1, dividend), (-1, dividend.neg().add_constant_val(isl.Val(divisor - 1)))):
+    by = isl_integer(divisor)
+    for sign, numerator in ((1, dividend), (-1, dividend.neg().add_constant_val(isl_integer(divisor - 1)))):
         reduced = _remainders(numerator, divisor)
         if _largest(reduced) > _largest(dividend):
             continue
         whole = numerator.sub(reduced).scale_down_val(by)
-        around = rest.add(whole.scale_val(isl.Val(sign * factor)))
+        around = rest.add(whole.scale_val(isl_integer(sign * factor)))
         floor = reduced.scale_down_val(by).floor()
         yield Written(around, sign * factor, floor)
         if factor % divisor == 0:
             times = sign * factor // divisor
             remainder = reduced.sub(floor.scale_val(by))
-            yield Written(around.add(reduced.scale_val(isl.Val(times))), -times, remainder)
+            yield Written(around.add(reduced.scale_val(isl_integer(times))), -times, remainder)
 
 
 def _largest(numerator: isl.Aff) -> int:
@@ -72,7 +74,7 @@ def _largest(numerator: isl.Aff) -> int:
 
 def _remainders(numerator: isl.Aff, divisor: int) -> isl.Aff:
     """Return an integer function with its coefficients and its constant modulo a number."""
-    by = isl.Val(divisor)
+    by = isl_integer(divisor)
     result = numerator.set_constant_val(numerator.get_constant_val().mod(by))
     for k in range(numerator.dim(_DIM.param)):
         coefficient = numerator.get_coefficient_val(_DIM.param, k)

@@ -19,6 +19,7 @@ from functools import reduce
 
 import islpy as isl
 
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
@@ -190,7 +191,7 @@ def _quotient(
     by = _integer(div.get_denominator_val())
 
     def factor(value: isl.Val) -> int:
-        return _integer(value.mul(isl.Val(by)))
+        return _integer(value.mul(isl_integer(by)))
 
     terms: list[tuple[int, IntExpression]] = [(factor(div.get_constant_val()), Number(1))]
     for k in range(div.dim(_DIM.param)):

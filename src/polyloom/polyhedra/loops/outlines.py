@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.polyhedra.loops.scope import Scope
 from polyloom.polyhedra.loops.tree import IntExpression, Name
 
@@ -59,13 +60,13 @@ def _coordinates(point: isl.Point, count: int) -> tuple[int, ...]:
 
 def _outline(found: isl.Set, tile: tuple[int, ...]) -> Outline:
     for k, value in enumerate(tile):
-        found = found.fix_val(_DIM.set, k, isl.Val(value))
+        found = found.fix_val(_DIM.set, k, isl_integer(value))
     here = found.project_out(_DIM.set, 0, len(tile))
     first, last = _ends(here, 0)
     step = max(1, -(-(last - first) // (MOST_ROWS - 1)))
     rows, full = [], True
     for row in sorted({*range(first, last + 1, step), last}):
-        there = here.fix_val(_DIM.set, 0, isl.Val(row))
+        there = here.fix_val(_DIM.set, 0, isl_integer(row))
         if not there.is_empty():
             start, end = _ends(there, 1)
             between = isl.Set(f"{{ [r, x] : r = {row} and {start} <= x <= {end} }}")

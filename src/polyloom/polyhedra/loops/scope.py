@@ -8,6 +8,7 @@ from functools import reduce
 
 import islpy as isl
 
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
 
 _DIM = isl.dim_type
@@ -87,7 +88,7 @@ class Scope:
         match expression:
             case Number(value=value):
                 zero = isl.Aff.zero_on_domain(self._local_space)
-                return isl.PwAff.from_aff(zero.add_constant_val(isl.Val(value)))
+                return isl.PwAff.from_aff(zero.add_constant_val(isl_integer(value)))
             case Name(name=name):
                 return isl.PwAff.from_aff(self._variable(name))
             case Operation(operator="?", operands=(condition, then, otherwise)):

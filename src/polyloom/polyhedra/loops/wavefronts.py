@@ -16,6 +16,7 @@ from functools import reduce
 import islpy as isl
 
 from polyloom.polyhedra.bounds import greatest_value, least_value
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.polyhedra.loops.accesses import Elements, NotKnown
 from polyloom.polyhedra.loops.scope import Scope
 from polyloom.polyhedra.loops.tree import Name
@@ -66,7 +67,7 @@ def extent(scope: Scope, of_steps: int, of_rows: int) -> tuple[int, int]:
     """Return the least and the largest ``of_steps * t + of_rows * i`` of the rows. Errors: NotKnown."""
     value = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(scope.points.get_space()))
     for k, factor in enumerate((of_steps, of_rows)):
-        value = value.set_coefficient_val(_DIM.in_, k, isl.Val(factor))
+        value = value.set_coefficient_val(_DIM.in_, k, isl_integer(factor))
     ends = least_value(scope.points, value), greatest_value(scope.points, value)
     if not all(end.is_int() for end in ends):
         raise NotKnown("where rows end")
@@ -85,7 +86,7 @@ def elements_of_step(touched: Sequence[Touched], step: int) -> dict[str, int]:
     """Return about how many elements of each array the rows of a step touch: those of a box around them."""
     found: dict[str, isl.Set] = {}
     for each in touched:
-        here = each.elements.fix_val(_DIM.in_, 0, isl.Val(step)).range()
+        here = each.elements.fix_val(_DIM.in_, 0, isl_integer(step)).range()
         found[each.array] = here.union(found[each.array]) if each.array in found else here
     return {array: _box(elements, 0) for array, elements in found.items()}
 

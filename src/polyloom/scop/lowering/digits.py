@@ -20,7 +20,7 @@ import islpy as isl
 
 from polyloom.polyhedra.bounds import greatest_value, least_value
 from polyloom.polyhedra.elimination import Reduced
-from polyloom.polyhedra.functions import compose, linear
+from polyloom.polyhedra.functions import compose, isl_integer, linear
 from polyloom.polyhedra.lattice import Matrix, Vector
 
 _DIM = isl.dim_type
@@ -92,7 +92,7 @@ def pieces(free: Reduced, rows: Matrix, dense: Collection[int]) -> tuple[isl.Set
 def _congruent(space: isl.Space, k: int, remainder: int, modulus: int) -> isl.Set:
     """Return ``{ [z] : z[k] mod modulus = remainder }``."""
     value = isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), _DIM.set, k)
-    rest = value.mod_val(isl.Val(modulus)).add_constant_val(isl.Val(-remainder))
+    rest = value.mod_val(isl_integer(modulus)).add_constant_val(isl_integer(-remainder))
     return isl.Set.from_basic_set(rest.zero_basic_set())
 
 
@@ -117,7 +117,9 @@ def _split(free: Reduced, moduli: Sequence[int]) -> Reduced:
     functions = linear(space, _through(tuple(identity), moduli))
     points = free.points.preimage_multi_aff(functions)
     for k, m in _remainders(moduli):
-        points = points.lower_bound_val(_DIM.set, k, isl.Val(0)).upper_bound_val(_DIM.set, k, isl.Val(m - 1))
+        points = points.lower_bound_val(_DIM.set, k, isl.Val(0)).upper_bound_val(
+            _DIM.set, k, isl_integer(m - 1)
+        )
     return Reduced(compose(functions, free.map), points.coalesce())
 
 

@@ -33,6 +33,7 @@ from polyloom.ir.expressions import (
 from polyloom.ir.naming import fresh
 from polyloom.ir.rebuild import read_positions, rebuilt, with_reads
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.scop.dependence.dependences import maps_of
 from polyloom.scop.model import Scop, ScopAccess, ScopStatement
 
@@ -190,7 +191,7 @@ def affine_integer(value: Expression, domain: isl.Set) -> isl.PwAff | None:
             k = domain.find_dim_by_name(_DIM.param, name)
             return None if k < 0 else isl.PwAff.from_aff(isl.Aff.var_on_domain(space, _DIM.param, k))
         case Constant(value=int() as number):
-            return isl.PwAff.from_aff(isl.Aff.zero_on_domain(space).add_constant_val(isl.Val(number)))
+            return isl.PwAff.from_aff(isl.Aff.zero_on_domain(space).add_constant_val(isl_integer(number)))
         case Convert(type=kind, operand=a) if kind.size >= a.type.size:
             return affine_integer(a, domain)
         case Binary(op=BinaryOp.ADD | BinaryOp.SUBTRACT | BinaryOp.MULTIPLY as op, left=a, right=b):

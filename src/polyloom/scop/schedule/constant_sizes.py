@@ -14,6 +14,8 @@ from functools import reduce
 
 import islpy as isl
 
+from polyloom.polyhedra.functions import isl_integer
+
 _DIM = isl.dim_type
 _SIZE = "its size"
 """No name of a program has a space."""
@@ -61,9 +63,9 @@ def _constraint(given: isl.Constraint, space: isl.LocalSpace, place: int, size: 
     constant = int(given.get_constant_val().to_python())
     if _size(given):
         sign = 1 if constant > 0 else -1
-        result = result.set_coefficient_val(_DIM.param, place, isl.Val(sign))
+        result = result.set_coefficient_val(_DIM.param, place, isl_integer(sign))
         constant -= sign * size
-    return result.set_constant_val(isl.Val(constant))
+    return result.set_constant_val(isl_integer(constant))
 
 
 def _size(constraint: isl.Constraint) -> int:

@@ -15,7 +15,7 @@ import islpy as isl
 
 from polyloom.polyhedra.bounds import greatest_value, least_value
 from polyloom.polyhedra.effort import TooHardError, at_most
-from polyloom.polyhedra.functions import function_of
+from polyloom.polyhedra.functions import function_of, isl_integer
 from polyloom.polyhedra.lattice import column_echelon
 from polyloom.polyhedra.simplify import with_explicit_divs
 from polyloom.scop.dependence.dependences import maps_of
@@ -98,7 +98,7 @@ class Edge:
         space = isl.LocalSpace.from_space(self.pairs.get_space())
         result = isl.Aff.zero_on_domain(space)
         for k, coefficient in enumerate((*(-c for c in from_), *to)):
-            result = result.set_coefficient_val(_DIM.in_, k, isl.Val(coefficient))
+            result = result.set_coefficient_val(_DIM.in_, k, isl_integer(coefficient))
         return result
 
 
@@ -122,9 +122,9 @@ def rows_map(space: isl.Space, row: Row) -> isl.Map:
     """Return ``{ S[x] -> [row . x] }``; a number behind the coefficients is added."""
     aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space))
     size = space.dim(_DIM.set)
-    aff = aff.set_constant_val(isl.Val(sum(row[size:])))
+    aff = aff.set_constant_val(isl_integer(sum(row[size:])))
     for k, coefficient in enumerate(row[:size]):
-        aff = aff.set_coefficient_val(_DIM.in_, k, isl.Val(coefficient))
+        aff = aff.set_coefficient_val(_DIM.in_, k, isl_integer(coefficient))
     return isl.Map.from_aff(aff)
 
 

@@ -14,6 +14,7 @@ import islpy as isl
 
 from polyloom.diagnostics import Span
 from polyloom.polyhedra.bounds import greatest_coordinate, least_coordinate
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.scop.dependence.dependences import Dependence, Dependences, Kind
 from polyloom.scop.dependence.nesting import Entries, schedules
 from polyloom.scop.dependence.reductions import Update
@@ -322,7 +323,7 @@ def _first_point(pairs: isl.Set) -> isl.Point:
 
 def _with_small_parameters(pairs: isl.Set, bound: int) -> isl.Set:
     for k in range(pairs.dim(_DIM.param)):
-        pairs = pairs.upper_bound_val(_DIM.param, k, isl.Val(bound))
+        pairs = pairs.upper_bound_val(_DIM.param, k, isl_integer(bound))
     return pairs
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from polyloom.ir.host import Index
 from polyloom.ir.statements import Statement
+from polyloom.polyhedra.text.names import isl_name
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Place:
 
     def text(self, statement: Statement) -> str:
         """Return ``ff[i, j] -> PE[j//4, i//8]``."""
-        names = statement.iterators
+        names = tuple(map(isl_name, statement.iterators))
         indices = ", ".join(names)
         return f"{statement.name}[{indices}] -> PE[{self.x.text(names)}, {self.y.text(names)}]"
 

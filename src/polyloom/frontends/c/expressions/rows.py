@@ -21,6 +21,7 @@ from polyloom.frontends.c.scope.types import Extent
 from polyloom.frontends.c.syntax.faults import refuse
 from polyloom.ir.expressions import Read, walk
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import isl_integer
 
 
 def in_rows(place: Place, state: State, span: Span | None) -> tuple[Index, ...]:
@@ -55,8 +56,8 @@ def _carried(
         return row, index
     length = constant_of(extent.affine)
     if length and row.affine is not None:
-        left = index.affine.mod_val(isl.Val(length))
-        carry = index.affine.sub(left).scale_down_val(isl.Val(length))
+        left = index.affine.mod_val(isl_integer(length))
+        carry = index.affine.sub(left).scale_down_val(isl_integer(length))
         return _index(row.affine.add(carry), state), _index(left, state)
     if not state.assume(inside):
         _refuse(place, span)

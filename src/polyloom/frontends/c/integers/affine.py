@@ -26,6 +26,7 @@ from polyloom.frontends.c.scope.types import Scalar, common, is_unsigned, promot
 from polyloom.frontends.c.syntax.faults import NotAffine
 from polyloom.ir.expressions import Constant
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.scop.model import Origin
 
 _DIM = isl.dim_type
@@ -233,7 +234,7 @@ def _arithmetic(node: c_ast.BinaryOp, left: isl.PwAff, right: isl.PwAff, state: 
             return truncated(node.op, left, _constant(node.right, right, "divides by", state, zero=False))
         case "<<":
             shift = _constant(node.right, right, "shifts by", state)
-            return left.scale_val(isl.Val(2**shift)) if 0 <= shift < 63 else _bad_shift(node, state)
+            return left.scale_val(isl_integer(2**shift)) if 0 <= shift < 63 else _bad_shift(node, state)
         case ">>":
             shift = _constant(node.right, right, "shifts by", state)
             return floor_divided(left, 2**shift) if 0 <= shift < 63 else _bad_shift(node, state)
@@ -275,9 +276,9 @@ def masked(value: isl.PwAff, mask: int, element: ElementType) -> isl.PwAff | Non
     high = value_range(element)[1]
     others = high + 1 - mask if is_unsigned(element) else -mask
     if 0 <= mask < LARGEST and not mask & (mask + 1):
-        return value.mod_val(isl.Val(mask + 1))
+        return value.mod_val(isl_integer(mask + 1))
     if 0 < others <= LARGEST and not others & (others - 1):
-        return value.sub(value.mod_val(isl.Val(others)))
+        return value.sub(value.mod_val(isl_integer(others)))
     return None
 
 
@@ -301,7 +302,7 @@ def truncated(op: str, value: isl.PwAff, divisor: int) -> isl.PwAff:
 
 def floor_divided(value: isl.PwAff, divisor: int) -> isl.PwAff:
     """Return the greatest integer not above ``value / divisor``."""
-    return value.scale_down_val(isl.Val(divisor)).floor()
+    return value.scale_down_val(isl_integer(divisor)).floor()
 
 
 def _ternary(where: isl.Set, then: c_ast.Node, otherwise: c_ast.Node, state: State) -> Affine:

@@ -21,6 +21,7 @@ from polyloom.frontends.c.scope.parameters import new_parameter
 from polyloom.frontends.c.scope.sets import parameter_affine
 from polyloom.frontends.c.scope.state import State
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import isl_integer
 
 _DIM = isl.dim_type
 
@@ -36,7 +37,7 @@ def product_of_parameters(left: isl.PwAff, right: isl.PwAff, state: State) -> is
         times *= content
         plain = tuple((name, c // content) for name, c in found)
         factors += [*_factors(plain, state)]
-    return parameter_affine(_named(tuple(sorted(factors)), state)).scale_val(isl.Val(times))
+    return parameter_affine(_named(tuple(sorted(factors)), state)).scale_val(isl_integer(times))
 
 
 def _factors(factor: Affine, state: State) -> Factors:

@@ -45,6 +45,7 @@ from polyloom.frontends.c.scope.sets import constant_affine, without_set
 from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Extent
 from polyloom.ir.expressions import Read, walk
+from polyloom.polyhedra.functions import isl_integer
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,7 @@ def _shift(part: Polynomial, size: Affine, domain: isl.Set, bounds: _Bounds) -> 
     is_number = not any(name for name, _ in size)
     inside = []
     for shift in (0, -1, 1):
-        index = function[0].add(extent.scale_val(isl.Val(shift)))
+        index = function[0].add(extent.scale_val(isl_integer(shift)))
         inside.append(index.ge_set(constant_affine(0)).intersect(index.lt_set(extent)))
         if bounds.hold(inside[-1], domain):
             return shift

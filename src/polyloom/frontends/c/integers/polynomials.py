@@ -23,6 +23,7 @@ from polyloom.ir.expressions import (
     UnaryOp,
 )
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import isl_integer
 
 _DIM = isl.dim_type
 
@@ -152,7 +153,7 @@ def affine_function(size: Affine, parts: Parts) -> isl.PwAff:
     """Return an affine expression over parameters as a function."""
     result = constant_affine(0)
     for name, coefficient in size:
-        result = result.add(_function(name, parts).scale_val(isl.Val(coefficient)))
+        result = result.add(_function(name, parts).scale_val(isl_integer(coefficient)))
     return result
 
 
@@ -196,7 +197,7 @@ def affine_part(polynomial: Polynomial, parts: Parts) -> tuple[isl.PwAff, Expres
         )
         for name, scale in named:
             number = coefficient * scale
-            function = function.add(_function(name, parts).scale_val(isl.Val(number)))
+            function = function.add(_function(name, parts).scale_val(isl_integer(number)))
             value = _added(value, name, number, parts)
     return function, value if value is not None else Constant(0, ElementType.INT64)
 

@@ -35,6 +35,7 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.text.integers import integer_text
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import isl_integer
 
 _BITS = 63
 """Bits of the widest integer without its sign: shifts are by less."""
@@ -114,7 +115,7 @@ def _function(part: Expression, here: isl.Set) -> isl.PwAff | None:
             return None if inner is None else _BY_NUMBER[op](inner, n, part.type)
         case Binary(op=BinaryOp.MULTIPLY, left=Constant(value=int(number)), right=right):
             inner = _value(right, here)
-            return None if inner is None else inner.scale_val(isl.Val(number))
+            return None if inner is None else inner.scale_val(isl_integer(number))
         case Binary(op=op, left=left, right=right) if op in _OF_TWO:
             first, second = _value(left, here), _value(right, here)
             return None if first is None or second is None else _OF_TWO[op](first, second)
@@ -171,10 +172,10 @@ def _shifted(
 
 
 _BY_NUMBER: dict[object, Callable[[isl.PwAff, int, ElementType], isl.PwAff | None]] = {
-    BinaryOp.MULTIPLY: lambda value, number, _: value.scale_val(isl.Val(number)),
+    BinaryOp.MULTIPLY: lambda value, number, _: value.scale_val(isl_integer(number)),
     BinaryOp.DIVIDE: _divided("/"),
     BinaryOp.REMAINDER: _divided("%"),
-    BinaryOp.SHIFT_LEFT: _shifted(lambda value, by: value.scale_val(isl.Val(by))),
+    BinaryOp.SHIFT_LEFT: _shifted(lambda value, by: value.scale_val(isl_integer(by))),
     BinaryOp.SHIFT_RIGHT: _shifted(floor_divided),
     BinaryOp.BIT_AND: masked,
 }

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import islpy as isl
 
+from polyloom.polyhedra.functions import isl_integer
+
 _DIM = isl.dim_type
 
 LARGEST = 2**62
@@ -15,7 +17,7 @@ LARGEST = 2**62
 def constant_affine(value: int) -> isl.PwAff:
     """Return ``{ [] -> [value] }``."""
     space = isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, 0)
-    return isl.PwAff.from_aff(isl.Aff.val_on_domain_space(space, isl.Val(str(value))))
+    return isl.PwAff.from_aff(isl.Aff.val_on_domain_space(space, isl_integer(value)))
 
 
 def parameter_affine(name: str) -> isl.PwAff:

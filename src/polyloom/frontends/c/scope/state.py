@@ -22,27 +22,8 @@ from polyloom.frontends.c.scope.sets import without_set
 from polyloom.frontends.c.syntax.places import Places
 from polyloom.ir.expressions import Expression
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.text.names import isl_name
 from polyloom.scop.model import StatedParallel
-
-_ISL_WORDS = frozenset(
-    [
-        "and",
-        "or",
-        "not",
-        "mod",
-        "exists",
-        "true",
-        "false",
-        "min",
-        "max",
-        "floor",
-        "ceil",
-        "implies",
-        "infty",
-        "rat",
-        "lexmin",
-    ]
-)
 
 
 class Mode(Enum):
@@ -180,8 +161,7 @@ class State:
 
     def fresh(self, name: str) -> str:
         """Return ``name`` as isl can read it, or ``name_0``, ... if that is taken, and take it."""
-        name = name.replace("$", "_")
-        name = f"{name}_" if name in _ISL_WORDS else name
+        name = isl_name(name.replace("$", "_"))
         found, count = name, 0
         while found in self.taken:
             found, count = f"{name}_{count}", count + 1

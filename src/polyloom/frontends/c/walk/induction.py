@@ -35,6 +35,7 @@ from polyloom.frontends.c.syntax.faults import NotAffine
 from polyloom.frontends.c.walk.loops import Header, declare_iterator, loop_header
 from polyloom.ir.expressions import BinaryOp, Constant, Expression, ParameterValue, Read, walk
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import isl_integer
 
 Facts = dict[Variable, Fact]
 _WIDE = ElementType.INT64
@@ -193,7 +194,7 @@ def _count(header: Header, state: State) -> Fact | None:
 
 def _quotient(passed: isl.PwAff, step: int) -> isl.PwAff:
     forward = passed if step > 0 else passed.neg()
-    return forward if abs(step) == 1 else forward.scale_down_val(isl.Val(abs(step))).floor()
+    return forward if abs(step) == 1 else forward.scale_down_val(isl_integer(abs(step))).floor()
 
 
 def _fact(function: isl.PwAff, state: State) -> Fact:

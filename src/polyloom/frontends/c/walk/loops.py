@@ -24,6 +24,7 @@ from polyloom.frontends.c.syntax.faults import NotAffine, refuse
 from polyloom.frontends.c.walk.loop_heads import ACCEPTED, Head, changed_to, parts_of, refuse_head
 from polyloom.ir.expressions import Expression, ParameterValue
 from polyloom.ir.types import ElementType
+from polyloom.polyhedra.functions import isl_integer
 from polyloom.scop.model import Origin
 
 _DIM = isl.dim_type
@@ -161,8 +162,8 @@ def _others(
             refuse_head(
                 f"`{variable.name}` does not follow `{head.variable.name}` as an affine function", node, state
             )
-        passed = here.affine.sub(first).scale_val(isl.Val(step))
-        function = begin.add(passed.scale_val(isl.Val(by)))
+        passed = here.affine.sub(first).scale_val(isl_integer(step))
+        function = begin.add(passed.scale_val(isl_integer(by)))
         found.append((variable, Known(function, expression_of(function, state.type_of, kind))))
     return tuple(found)
 
@@ -305,7 +306,7 @@ def _reached(here: isl.PwAff, first: isl.PwAff, step: int) -> isl.Set:
     passed = here.sub(first) if step > 0 else first.sub(here)
     reached = passed.ge_set(constant_affine(0))
     if abs(step) != 1:
-        reached = reached.intersect(passed.mod_val(isl.Val(abs(step))).eq_set(constant_affine(0)))
+        reached = reached.intersect(passed.mod_val(isl_integer(abs(step))).eq_set(constant_affine(0)))
     return reached
 
 

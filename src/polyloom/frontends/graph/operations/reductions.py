@@ -189,7 +189,7 @@ def _finite_or_zero(m: Expression) -> Expression:
 
 def cumulative_log_sum(b: Builder, x: Value, at: int, *, strict: bool = False) -> Value:
     """Return ``log(sum(exp(x[k]), k <= i))`` along an axis, without overflow; of none: log(0)."""
-    largest = cumulative(b, x, at, Combine.MAXIMUM, hint="max")
+    largest = mapped(b, _finite_or_zero, cumulative(b, x, at, Combine.MAXIMUM, hint="max"), hint="shift")
     total = _running(
         b,
         [x],

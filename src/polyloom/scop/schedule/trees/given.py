@@ -25,7 +25,7 @@ import islpy as isl
 from polyloom.diagnostics import Diagnostic, PolyloomError, Source, error
 from polyloom.ir.naming import fresh
 from polyloom.polyhedra.binding import parameter_names
-from polyloom.polyhedra.functions import function_of
+from polyloom.polyhedra.functions import function_of, isl_integer
 from polyloom.scop.dependence.dependences import Dependences
 from polyloom.scop.model import Scop, ScopStatement
 from polyloom.scop.schedule.hyperplanes import Edge, rows_map
@@ -338,7 +338,7 @@ def _row(aff: isl.Aff) -> tuple[Row, int] | None:
         return None
     div = aff.get_div(0)
     size = int(div.get_denominator_val().to_python())
-    inner = _coefficients(div.scale_val(isl.Val(size)))
+    inner = _coefficients(div.scale_val(isl_integer(size)))
     nested = div.involves_dims(_DIM.div, 0, div.dim(_DIM.div))
     return None if inner is None or nested else (inner, size)
 
