@@ -56,6 +56,9 @@ from polyloom.polyhedra.loops.tree import (
     product_of,
 )
 
+GAIN = 0.7
+"""Of one thread's time in order, what several with copies have to be below: they start, and meet twice."""
+
 _QUICK = (BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.DIVIDE)
 
 
@@ -97,9 +100,13 @@ class _InOrder:
         return tuple(found)
 
     def _chosen(self, node: MdHom, nest: Nest, copies: Sequence[_Copying]) -> tuple[HostNode, ...]:
-        """Return the loops in order where one thread is to run them, else the map with its copies."""
+        """Return the loops in order where one thread is to run them, else the map with its copies.
+
+        A copy is stored and loaded once more, by all threads; of two, each has more to do than one in order.
+        """
         points = product_of((*node.extents, Number(len(node.terms))))
-        if self.device.compute_units == 1:
+        moved = len(node.inputs) + len(node.outputs)
+        if moved + 2 * len(copies) >= GAIN * moved * self.device.compute_units:
             return (nest,)
         if isinstance(points, Number):
             return (nest,) if points.value < LEAST_SHARED else (*reversed(copies), node)
