@@ -20,7 +20,7 @@ from polyloom.mdh.native.device import choose, opened
 from polyloom.mdh.native.execution import tree_of
 from polyloom.mdh.runtime.execution import plain_launch
 from polyloom.mdh.schedule.choice import default_schedule
-from polyloom.mdh.schedule.schedules import plain_schedule
+from polyloom.mdh.schedule.schedules import Memory, plain_schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace
 from polyloom.mdh.tree.nodes import For, Kind
 from polyloom.mdh.tree.rewrite import walk
@@ -94,6 +94,16 @@ def test_loops_in_vectors_of_the_c_compiler_stay_as_they_are(name: str, threads:
     assert (chosen.vector, chosen.private, chosen.group) == (None, (1,), (1 if threads > 1 else 0,))
     vectors = [s for s in found.designs() if s.width > 1]
     assert found.predicted(chosen) < 1.25 * min(map(found.predicted, vectors))
+
+
+def test_steps_that_nobody_knows_are_taken_for_one() -> None:
+    """As gcc does, which has loops for others, too: no vectors of ours are gathered and scattered."""
+    found = space(
+        "int p, int q, const float s[n][p], float d[n][q]", "d[i][0] += s[i][0]", choose("native", threads=1)
+    )
+    chosen = default_schedule(found.hom, found.buffers, found.device)
+    assert (chosen.vector, chosen.private) == (None, (1,))
+    assert all(c.memory is Memory.GLOBAL for c in chosen.inputs)
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -40,6 +40,7 @@ from polyloom.ir.types import ElementType
 from polyloom.ir.value_ranges import ValueRanges, fits
 from polyloom.mdh.device.costs import NEAR, CpuCosts
 from polyloom.mdh.device.devices import DeviceModel
+from polyloom.mdh.schedule.addresses import Access
 from polyloom.mdh.schedule.cost.loop_sizes import UNKNOWN, LoopSizes, Reads, likely
 from polyloom.mdh.schedule.legality import WIDTHS
 from polyloom.mdh.schedule.schedules import Schedule
@@ -155,11 +156,21 @@ def _in_vectors(facts: TileFacts, d: int, reads: Reads, device: DeviceModel) -> 
 
 
 def _are_near(d: int, reads: Reads) -> bool:
-    """Whether neighbours along a dimension read and write neighbours, or parts of neighbouring records."""
+    """Whether neighbours along a dimension read and write neighbours, or parts of neighbouring records.
+
+    So they may where a distance is not known and the access moves along this dimension alone: the C compiler
+    makes a loop in vectors for a distance of 1, which most calls have, beside one for others.
+    """
     read = (reads.inputs[k] for k in reads.inner)
-    return all(a is not None and a.strides[d] in _READ for a in read) and all(
-        a is not None and a.strides[d] in _WRITTEN for a in reads.outputs
+    return all(a is not None and (a.strides[d] in _READ or _is_open(a, d)) for a in read) and all(
+        a is not None and (a.strides[d] in _WRITTEN or _is_open(a, d)) for a in reads.outputs
     )
+
+
+def _is_open(access: Access, d: int) -> bool:
+    """Whether an access moves along a dimension alone, by a distance that is not known."""
+    others = (e for e in range(len(access.strides)) if e != d)
+    return not isinstance(access.strides[d], Number) and not any(map(access.uses, others))
 
 
 def _have_instructions(hom: MdHom) -> bool:
