@@ -98,8 +98,9 @@ void kernel(int n, double a[n], double b[n]) {
 
 
 def test_what_is_not_shared_is_made_for_one_thread() -> None:
-    """Threads that share a map in place need a copy; one thread goes through it in order."""
-    two, one = (polyloom.load(IN_PLACE, device="native", threads=n).compiled for n in (2, 1))
-    trees = {n: (two.tree({"n": n}), one.tree({"n": n})) for n in (30_000, 10**6)}
+    """Threads that share a map in place need a copy; one thread goes through it in order, and so do two."""
+    four, two, one = (polyloom.load(IN_PLACE, device="native", threads=n).compiled for n in (4, 2, 1))
+    trees = {n: (four.tree({"n": n}), one.tree({"n": n})) for n in (30_000, 10**6)}
+    assert two.tree({"n": 10**6}) == trees[10**6][1]
     assert trees[30_000][0] == trees[30_000][1]
     assert trees[10**6][0] != trees[10**6][1]
