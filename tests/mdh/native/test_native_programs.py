@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trees import C_FILES, HOMS, ROOT, ZOO, c_programs, inputs, layer, sizes
 
+import polyloom
 import random_c
 from c_host_programs import host_programs_of
 from compiled_c import compiled
@@ -274,3 +275,17 @@ def test_a_histogram_of_few_points_for_a_bin_is_one_threads() -> None:
 def _shared_loops(program: HostProgram) -> int:
     tree = tree_of(program, plain, device().model)
     return sum(isinstance(s, For) and s.kind is Kind.GROUP for s in walk(tree.body))
+
+
+@pytest.mark.parametrize("elements", [3, 7])
+def test_the_border_of_few_padded_elements_is_kept(elements: int) -> None:
+    """It is filled once, when a program is loaded; each run had the elements in an array of its own."""
+    text = f"""
+lair pad() : float32 x[{elements}] -> float32 p[{elements + 1}] {{ all (i) in ({elements}) p[i] max= x[i] }}
+lair pool() : float32 p[{elements + 1}] -> float32 y[{(elements + 1) // 2}]
+{{ all (i, r) in ({(elements + 1) // 2}, 2) y[i] max= p[2 * i + r] }}
+graph both: float32 x[{elements}] -> float32 y[{(elements + 1) // 2}] {{ p = pad(x) y = pool(p) }}
+"""
+    x = -np.arange(1, elements + 1, dtype=np.float32)
+    found = polyloom.load(text).run(x=x).outputs["y"]
+    np.testing.assert_array_equal(found, x[::2])

@@ -93,8 +93,14 @@ def function_of(
     return past_caches(final(_in_registers(tree)), device.caches)
 
 
-def _in_registers(function: Function) -> Function:
-    return wide_counters(wrapped_scalars(scalars_in_registers(function)))
+def _in_registers(function: Function, kept: Collection[str] = ()) -> Function:
+    return wide_counters(wrapped_scalars(scalars_in_registers(function, kept)))
+
+
+def _used(load: Function) -> set[str]:
+    """Return the arrays that are used where constants are bound, not the views of them."""
+    views = {r.name: r.parameter for r in load.reshaped}
+    return {views.get(name, name) for name in arrays_used(load.body)}
 
 
 def tree_of(
@@ -284,7 +290,7 @@ class NativeExecutable:
             loading = beside.submit(self._loading, split.load)
             memory = beside.submit(_local_memory, special, split, before, alike(each, fills, special))
             entry = built(
-                past_caches(final_with_forms(_in_registers(split.function)), model.caches),
+                past_caches(final_with_forms(_in_registers(split.function, _used(split.load))), model.caches),
                 self.device.compiler,
                 self.device.threads,
             )
@@ -306,8 +312,7 @@ class NativeExecutable:
             return Loading(None, frozenset())
         named = replace(final(load), name=f"{load.name}_load")
         entry = built(named, self.device.compiler, self.device.threads, flags=ONCE)
-        views = {r.name: r.parameter for r in load.reshaped}
-        used = {views.get(name, name) for name in arrays_used(load.body)}
+        used = _used(load)
         return Loading(entry, frozenset(used & self.constants))
 
     def run(self, bound: Bound, *, timed: bool = False) -> Execution:

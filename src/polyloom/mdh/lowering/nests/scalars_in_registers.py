@@ -13,7 +13,7 @@ Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from math import prod
@@ -40,15 +40,16 @@ MOST_ELEMENTS = 16
 """Arrays of more elements stay in memory: no registers would be left."""
 
 
-def scalars_in_registers(function: Function) -> Function:
+def scalars_in_registers(function: Function, kept: Collection[str] = ()) -> Function:
     """Return a program whose small scratch arrays are variables where loops of one thread alone use them.
 
     Keeps true: the same values. What is used around parallel loops stays in memory, since other threads may
-    use it too, and so does what nothing here stores: that was stored when constants were bound.
+    use it too, and so does what nothing here stores: that was stored when constants were bound. ``kept``:
+    arrays of which a part was (the border of padded data, which runs fill inside).
     """
     names = Names({*function.arrays, *function.integers, *declared_in(function.body)})
     body, runs = function.body, _runs(function.body)
-    seen_otherwise = {reshaped.parameter for reshaped in function.reshaped}
+    seen_otherwise = {*kept, *(reshaped.parameter for reshaped in function.reshaped)}
     own: dict[int, list[Statement]] = {}
     for parameter in function.parameters:
         name = parameter.name
