@@ -895,6 +895,39 @@ def test_macros_of_the_compiler(options: str, tmp_path: Path) -> None:
     assert "_OPENMP" not in (tmp_path / "out" / "build.txt").read_text()
 
 
+_OF_MANY = """
+#include <stdio.h>
+float dot(int n, const float *x, const float *y) {
+  float s = 0;
+  for (int i = 0; i < n; i++) s += x[i] * y[i];
+  return s;
+}
+int main(void) {
+  static float x[70000], y[70000];
+  for (int i = 0; i < 70000; i++) { x[i] = 1.0f / (i + 1); y[i] = i % 7 - 2.5f; }
+  for (int n = 0; n <= 70000; n += n < 16380 ? 2730 : n < 16390 ? 1 : 6701)
+    printf("%d %a\\n", n, dot(n, x, y));
+  return 0;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+def test_threads_share_sums_of_many_points_and_rounding_hangs_on_sizes_alone(tmp_path: Path) -> None:
+    (tmp_path / "dot.c").write_text(_OF_MANY)
+    text = (made(tmp_path / "dot.c", tmp_path / "out", "--function", "dot") / FUNCTIONS).read_text()
+    assert "if (n >= 16384) {" in text and "run(dot_loops_of_many, &pace, 1, " in text
+    assert "run(dot_loops, &pace, 0, " in text and text.count("team->take_common(") == 1
+    program = built(tmp_path / "out", "-fopenmp")
+    alone = printed(program, OMP_NUM_THREADS=1)
+    assert [printed(program, OMP_NUM_THREADS=n) for n in (2, 3, 5)] == [alone] * 3
+    x, y = 1 / np.arange(1, 70001), np.arange(70000) % 7 - 2.5
+    for line in alone.splitlines() + printed(built(tmp_path / "out")).splitlines():
+        n, found = line.split()
+        assert np.isclose(float.fromhex(found), x[: int(n)] @ y[: int(n)], rtol=1e-5)
+
+
 JUDGED = """\
 #include "polyloom_loops.c"
 static int after(int calls, int threads, double waited)

@@ -19,7 +19,7 @@ Not in the papers: md_poly stops at the kernels. Pluto writes C with OpenMP, too
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
@@ -46,10 +46,13 @@ from polyloom.mdh.print.gcc_pragma import (
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.rolled import UNROLLED
 from polyloom.mdh.print.values import integer_c
-from polyloom.mdh.tree.nodes import Code, Function
-from polyloom.mdh.tree.rewrite import parameters_used
+from polyloom.mdh.schedule.open_sizes import with_large_parts, without_groups
+from polyloom.mdh.schedule.schedules import Schedule
+from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
+from polyloom.mdh.tree.nodes import Array, Code, Function, Space
+from polyloom.mdh.tree.rewrite import parameters_used, walk
 from polyloom.mdh.tree.trips import is_parallel
-from polyloom.polyhedra.loops.tree import Number, Operation, names_in, nodes_in, product_of
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, nodes_in, product_of
 
 FEW = 4
 """Arrays that a call compares without a loop."""
@@ -63,27 +66,58 @@ FILE, HEADER, TEAM = "polyloom_loops.c", "polyloom_loops.h", "loops_team.c"
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """A host program, and its kernel tree, where parameters have these values (none: for all values)."""
+    """A host program, and its kernel tree, where parameters have these values (none: for all values).
+
+    ``is_for_many``: for calls with so many points that threads share them.
+    """
 
     values: Mapping[str, int]
     program: HostProgram
     function: Function
+    is_for_many: bool = False
 
     @cached_property
     def is_parallel(self) -> bool:
         """Whether threads share any of its loops."""
         return any(map(is_parallel, self.function.body))
 
+    @cached_property
+    def points(self) -> Sequence[IntExpression] | None:
+        """The points of each node of which not few are known, of parameters; None where others decide."""
+        found, parameters = list[IntExpression](), {p.name for p in self.program.parameters}
+        for node in nodes_in(self.program.body):
+            match node:
+                case MdHom(extents=extents):
+                    points = product_of(extents)
+                case Copy(source=source):
+                    points = product_of(self.program.buffer(source).shape)
+                case Nest(extents=extents) if extents:
+                    return None
+                case _:
+                    continue
+            if isinstance(points, Number) and points.value < LEAST_SHARED:
+                continue
+            if isinstance(points, Number) or not names_in(points) <= parameters:
+                return None
+            found.append(points)
+        return found or None
+
+    @cached_property
+    def has_parts(self) -> bool:
+        """Whether threads share a sum, of which they leave parts."""
+        arrays = [s for s in walk(self.function.body) if isinstance(s, Array) and s.space is Space.GROUP]
+        return any(array.totals is not None and array.totals.parts for array in arrays)
+
 
 def c_side(device: DeviceModel, schedules: Schedules) -> Side:
     """Return what makes functions in C for a processor. ``schedules``: of md_homs."""
 
-    def version(values: Mapping[str, int], program: HostProgram) -> Version:
-        return Version(values, program, function_of(program, schedules, device))
-
     def made(functions: Sequence[tuple[Signature, Versions]]) -> dict[str, str]:
         calls = [call for call, _ in functions]
-        found = [(call, [version(*given) for given in versions]) for call, versions in functions]
+        found = [
+            (call, [each for given in versions for each in _versions(*given, device, schedules)])
+            for call, versions in functions
+        ]
         strict = any(program.strict for _, versions in functions for _, program in versions)
         text = loops_file(found, device.vector_bytes, strict=strict)
         return {FILE: text, HEADER: header(HEADER, calls)}
@@ -96,6 +130,30 @@ def c_side(device: DeviceModel, schedules: Schedules) -> Side:
         note=_NOTE,
         files=made,
     )
+
+
+def _versions(
+    values: Mapping[str, int], program: HostProgram, device: DeviceModel, schedules: Schedules
+) -> Iterator[Version]:
+    """Yield a program for threads; where they share a sum in parts, the same behind it, for few points.
+
+    A call takes the one or the other by its sizes alone, so that results do not depend on threads.
+    """
+
+    def chosen(fit: Callable[[ScheduleSpace, Schedule], Schedule]) -> Schedules:
+        def choose(hom: MdHom, around: HostProgram, of: DeviceModel) -> Schedule | None:
+            found = schedules(hom, around, of)
+            return found and fit(space_of(hom, around, of), found)
+
+        return choose
+
+    shared = Version(values, program, function_of(program, chosen(with_large_parts), device))
+    if values or not shared.has_parts or shared.points is None:
+        yield shared
+        return
+    alone = replace(device, compute_units=1)
+    yield replace(shared, is_for_many=True)
+    yield Version(values, program, function_of(program, chosen(without_groups), alone))
 
 
 def loops_file(
@@ -161,7 +219,11 @@ def _pragmas(features: _Features | None, pragma: str, *, strict: bool, rounds: b
 def _names(call: Signature, versions: Sequence[Version]) -> list[str]:
     """Return what the versions are called; no function of another call is called so, nor a part of one."""
     name = f"{call.function.removeprefix('polyloom_')}_loops"
-    return [f"{name}_special" if version.values else name for version in versions]
+    return [f"{name}{_ending(version)}" for version in versions]
+
+
+def _ending(version: Version) -> str:
+    return "_special" if version.values else "_of_many" if version.is_for_many else ""
 
 
 def _definition(
@@ -250,10 +312,12 @@ class _Run:
     def lines(self) -> Iterator[str]:
         """Yield the run, behind the question whether the version's values are given."""
         names, values = self.call.names, self.version.values
-        if not values:
+        is_given = " && ".join(f"{names[name]} == {value}" for name, value in values.items())
+        condition = self._has_many_points() if self.version.is_for_many else is_given
+        if not condition:
             yield from self._body()
             return
-        yield f"if ({' && '.join(f'{names[name]} == {value}' for name, value in values.items())}) {{"
+        yield f"if ({condition}) {{"
         yield from (f"    {line}" for line in self._body())
         yield "}"
 
@@ -290,26 +354,14 @@ class _Run:
 
     def _is_shared(self) -> str:
         """Return whether threads share the loops: not where all that they would share has few points."""
-        if not self.version.is_parallel:
-            return "0"
-        program, large = self.version.program, []
-        parameters = {parameter.name for parameter in program.parameters}
-        for node in nodes_in(program.body):
-            match node:
-                case MdHom(extents=extents):
-                    points = product_of(extents)
-                case Copy(source=source):
-                    points = product_of(program.buffer(source).shape)
-                case Nest(extents=extents) if extents:
-                    return "1"
-                case _:
-                    continue
-            if isinstance(points, Number) and points.value < LEAST_SHARED:
-                continue
-            if isinstance(points, Number) or not names_in(points) <= parameters:
-                return "1"
-            large.append(f"{integer_c(points, self.call.names, self.dialect)} >= {LEAST_SHARED}")
-        return " || ".join(dict.fromkeys(large)) or "1"
+        if self.version.is_for_many:
+            return "1"
+        return self._has_many_points() if self.version.is_parallel else "0"
+
+    def _has_many_points(self) -> str:
+        points = self.version.points
+        numbers = [integer_c(n, self.call.names, self.dialect) for n in points or ()]
+        return " || ".join(f"{n} >= {LEAST_SHARED}" for n in dict.fromkeys(numbers)) or "1"
 
 
 def _array(kind: str, values: Sequence[str]) -> str:

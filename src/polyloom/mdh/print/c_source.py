@@ -420,7 +420,8 @@ class _Entry:
     def block(self, code: Code, scope: Scope, *, is_whole: bool = False) -> Iterator[str]:
         """Yield the lines of a block that every thread runs.
 
-        At the end of the ``whole`` they need not wait: whoever runs it waits for all threads to return.
+        At the end of the ``whole`` they need not wait: whoever runs it waits for all threads to return; nor
+        before they give memory back, which waits.
         """
         common, known = 0, self.integers
         while code:
@@ -444,7 +445,7 @@ class _Entry:
                 if alone:
                     yield from self._alone(alone, scope)
                 waits = bool(alone)
-            if waits and (code or common or not is_whole):
+            if waits and (code or not (common or is_whole)):
                 yield of_team(scope, "wait")
         yield from (of_team(scope, "give_common") for _ in range(common))
         self.integers = known

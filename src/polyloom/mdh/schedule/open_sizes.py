@@ -7,10 +7,10 @@ they are not: a Gaussian of 2000 x 2500 took twice as long as a C compiler's, co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import permutations
-from math import ceil, prod
+from math import ceil, inf, prod
 
 from polyloom.ir.integers import fold
 from polyloom.ir.transform.specialise import specialise_md_hom
@@ -22,6 +22,15 @@ from polyloom.polyhedra.loops.tree import Number, names_in
 LARGE = 2000
 """What open extents are taken for to see what a schedule does in larger arrays."""
 
+MANY = 1 << 20
+"""The points of an md_hom with open extents in which the parts of its sums are looked at."""
+
+LEAST_PART, MOST_PARTS = 64, 8
+"""The shortest part of a sum that is looked at, and how many, each twice as long as the one before."""
+
+LEAST_POINTS = 1 << 12
+"""Points of a part of a sum at least: what begins and ends it takes 16 ns, more than the cost model knows."""
+
 LOSS, GAIN = 0.1, 0.25
 """Parts of the expected time that another order may cost at usual sizes, and has to bring at large ones."""
 
@@ -31,7 +40,7 @@ MOST_KEPT = 3
 
 def fit_for_large_sizes(space: ScheduleSpace, schedule: Schedule) -> Schedule:
     """Return a schedule, or the same with loops in another order where large arrays gain much by it."""
-    large = None if space.on_gpu or _has_tiles(schedule) else _at_large_sizes(space)
+    large = None if space.on_gpu or _has_tiles(schedule) else _with_numbers(space, LARGE)
     if large is None or not large.is_valid(schedule):
         return schedule
     least = (1.0 + LOSS) * space.predicted(schedule)
@@ -40,15 +49,62 @@ def fit_for_large_sizes(space: ScheduleSpace, schedule: Schedule) -> Schedule:
     return best if large.predicted(best) <= (1.0 - GAIN) * large.predicted(schedule) else schedule
 
 
+def with_large_parts(space: ScheduleSpace, schedule: Schedule) -> Schedule:
+    """Return a schedule whose sums threads share in parts that are good for many points, where there is one.
+
+    For calls that are large enough for threads. Where these share kept dimensions alone, it stays as it is.
+    Of parts about as good the shortest: more threads share them, and rows wait in a nearer cache.
+    """
+    facts = space.facts(schedule)
+    is_cut = any(schedule.group[d] for d in facts.reduced)
+    if space.on_gpu or space.device.compute_units == 1 or (any(schedule.group) and not is_cut):
+        return schedule
+    large = _of_many_points(space)
+    if large is None:
+        return schedule
+    whole = dict.fromkeys(facts.reduced, 0)
+    sizes = ({**whole, d: LEAST_PART << k} for k in range(MOST_PARTS) for d in facts.reduced)
+    cut = (_with_parts(schedule, each) for each in sizes)
+    found = [s for s in cut if space.is_valid(s) and large.is_valid(s) and _part(large, s) >= LEAST_POINTS]
+    least = min(map(large.predicted, found), default=inf)
+    limit = 1.0 if is_cut else 1.0 - GAIN
+    if least >= limit * large.predicted(schedule):
+        return schedule
+    return next(s for s in found if large.predicted(s) <= (1.0 + LOSS) * least)
+
+
+def without_groups(space: ScheduleSpace, schedule: Schedule) -> Schedule:
+    """Return a schedule for one thread: without groups, where the md_hom may have it so."""
+    whole = replace(schedule, group=(0,) * len(schedule.group))
+    return whole if space.is_valid(whole) else schedule
+
+
+def _with_parts(schedule: Schedule, sizes: Mapping[int, int]) -> Schedule:
+    """Return a schedule with groups of these sizes along these dimensions."""
+    return replace(schedule, group=tuple(sizes.get(d, n) for d, n in enumerate(schedule.group)))
+
+
 def _has_tiles(schedule: Schedule) -> bool:
     """Whether loops have tiles in caches, or copies: these are made for their order."""
     return any(schedule.local) or schedule.has_copies
 
 
-def _at_large_sizes(space: ScheduleSpace) -> ScheduleSpace | None:
-    """Return the space of the md_hom with large numbers for open sizes; None where it has none."""
+def _part(space: ScheduleSpace, schedule: Schedule) -> int:
+    """Return the points of a group."""
+    return prod(n or likely(extent) for n, extent in zip(schedule.group, space.hom.extents, strict=True))
+
+
+def _of_many_points(space: ScheduleSpace) -> ScheduleSpace | None:
+    """Return the space of the md_hom with as much for each open size as makes ``MANY`` points of it."""
+    numbers = [extent.value for extent in space.hom.extents if isinstance(extent, Number)]
+    count = len(space.hom.extents) - len(numbers)
+    return _with_numbers(space, round((MANY / max(1, prod(numbers))) ** (1 / count))) if count else None
+
+
+def _with_numbers(space: ScheduleSpace, number: int) -> ScheduleSpace | None:
+    """Return the space of the md_hom with a number for each open size; None where it has none."""
     names = {name for extent in space.hom.extents for name in names_in(extent)}
-    values = dict.fromkeys(names, LARGE)
+    values = dict.fromkeys(names, number)
     hom = specialise_md_hom(space.hom, values)
     if not names or any(isinstance(extent, Number) and extent.value < 1 for extent in hom.extents):
         return None

@@ -49,7 +49,7 @@ static void meet(struct meeting *meeting, int64_t threads)
 #endif
 
 struct shared { /* by all threads of a team */
-    void *memory; /* that one took for all */
+    void *memory[2]; /* that one took for all, in turns: nobody takes a third piece before all have the first */
 #ifdef _OPENMP
     struct meeting meeting;
     int64_t threads;
@@ -60,6 +60,7 @@ struct shared { /* by all threads of a team */
 struct member { /* of a team: what each thread has of its own */
     struct team team;
     void *scratch; /* what it took last; in front of it stands what it took before */
+    unsigned turns; /* pieces that were taken for all */
     struct shared *shared;
 };
 
@@ -132,12 +133,11 @@ static void give(struct team *team, int64_t me)
 static void *take_common(struct team *team, int64_t me, int64_t bytes)
 {
     struct member *member = (struct member *)team;
+    void **memory = &member->shared->memory[member->turns++ % 2];
     if (me == 0)
-        member->shared->memory = take(team, me, bytes);
+        *memory = take(team, me, bytes);
     wait_for_all(team, me);
-    void *memory = member->shared->memory;
-    wait_for_all(team, me);
-    return memory;
+    return *memory;
 }
 
 static void give_common(struct team *team, int64_t me)
@@ -186,7 +186,7 @@ static void judge(struct pace *pace, int64_t threads, double waited, double seco
 
 static void run_shared(loops *function, struct pace *pace, void *const *arrays, const int64_t *integers)
 {
-    struct shared shared = {.memory = NULL};
+    struct shared shared = {.memory = {NULL}};
     pthread_mutex_init(&shared.meeting.asleep, NULL);
     pthread_cond_init(&shared.meeting.changed, NULL);
     const double begin = omp_get_wtime();
@@ -208,7 +208,7 @@ static void run_shared(loops *function, struct pace *pace, void *const *arrays, 
 static inline __attribute__((always_inline)) void run(loops *function, struct pace *pace, int is_shared,
         void *const *arrays, const int64_t *integers)
 {
-    struct shared shared = {.memory = NULL};
+    struct shared shared = {.memory = {NULL}};
 #ifdef _OPENMP
     if (is_shared && gains(pace)) {
         run_shared(function, pace, arrays, integers);
