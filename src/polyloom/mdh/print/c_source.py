@@ -420,8 +420,7 @@ class _Entry:
     def block(self, code: Code, scope: Scope, *, is_whole: bool = False) -> Iterator[str]:
         """Yield the lines of a block that every thread runs.
 
-        At the end of the ``whole`` they need not wait: whoever runs it waits for all threads to return; nor
-        before they give memory back, which waits.
+        At the end of the ``whole`` they need not wait: who runs it does so for all; nor to give memory back.
         """
         common, known = 0, self.integers
         while code:
