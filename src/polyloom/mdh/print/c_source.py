@@ -336,10 +336,7 @@ def _told(told: Sequence[str], functions: Sequence[CFunction]) -> str:
 
 
 _IF_GCC = "#if defined(__GNUC__) && !defined(__clang__)\n"
-_TAKEN_IN = f"""\
-{_IF_GCC}#define inline inline __attribute__((always_inline)) /* where options differ, too */
-#endif
-"""
+_TAKEN_IN = f"{_IF_GCC}#define inline inline __attribute__((always_inline)) /* options differ */\n#endif\n"
 _AS_BEFORE = f"{_IF_GCC}#undef inline\n#endif\n\n"
 
 
