@@ -46,7 +46,7 @@ def test_rows_are_outside_in_arrays_of_any_size(threads: int) -> None:
         found.plain,
         private=(8, 2, 1, 1),
         vector=1,
-        width=16,
+        width=found.device.vector_bytes // 4,
         private_order=(1, 0, 2, 3),
         group=(0, 32, 0, 0) if threads > 1 else (0, 0, 0, 0),
     )
