@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.ir.conditions import decided, ranges_of
-from polyloom.ir.integers import holds
+from polyloom.ir.inequalities import end_of
+from polyloom.ir.integers import holds, integer
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
 ROW, COLUMN, N = Name("i"), Name("j"), Name("n")
@@ -47,6 +48,31 @@ def test_a_condition_holds_where_it_held(condition: IntExpression, n: int) -> No
     for i, j in product(*map(range, EXTENTS.values())):
         names = {"i": i, "j": j, "n": n}
         assert holds(known, names) == holds(condition, names), names
+
+
+@given(conditions())
+def test_what_ends_a_loop_holds_as_far_as_its_end(condition: IntExpression) -> None:
+    end = end_of(condition, "i")
+    for i, j, n in product(range(-9, 10), range(3), (-4, 0, 3)) if end is not None else ():
+        names = {"j": j, "n": n}
+        assert holds(condition, {"i": i, **names}) == (i < integer(end, names)), (i, names)
+
+
+@pytest.mark.parametrize(
+    ("sign", "left", "right", "end"),
+    [
+        ("<", sum_of(((1, ROW), (4, COLUMN))), N, sum_of(((1, N), (-4, COLUMN)))),
+        (">=", sum_of(((1, N), (-1, ROW))), Number(3), sum_of(((1, N), (1, Number(-2))))),
+        ("<", sum_of(((2, ROW), (4, COLUMN))), N, None),
+        ("<", N, ROW, None),
+        ("!=", ROW, N, None),
+        ("<", ROW, Operation("/", (ROW, Number(2))), None),
+    ],
+)
+def test_where_loops_end(
+    sign: str, left: IntExpression, right: IntExpression, end: IntExpression | None
+) -> None:
+    assert end_of(Operation(sign, (left, right)), "i") == end
 
 
 @pytest.mark.parametrize("operator", COMPARED)

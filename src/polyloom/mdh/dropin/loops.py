@@ -83,30 +83,37 @@ class Version:
 
     @cached_property
     def points(self) -> Sequence[IntExpression] | None:
-        """The points of each node of which not few are known, of parameters; None where others decide."""
-        found, parameters = list[IntExpression](), {p.name for p in self.program.parameters}
-        for node in nodes_in(self.program.body):
-            match node:
-                case MdHom(extents=extents):
-                    points = product_of(extents)
-                case Copy(source=source):
-                    points = product_of(self.program.buffer(source).shape)
-                case Nest(extents=extents) if extents:
-                    return None
-                case _:
-                    continue
-            if isinstance(points, Number) and points.value < LEAST_SHARED:
-                continue
-            if isinstance(points, Number) or not names_in(points) <= parameters:
-                return None
-            found.append(points)
-        return found or None
+        """Those of the program."""
+        return points_of(self.program)
 
     @cached_property
     def has_parts(self) -> bool:
-        """Whether threads share a sum, of which they leave parts."""
-        arrays = [s for s in walk(self.function.body) if isinstance(s, Array) and s.space is Space.GROUP]
-        return any(array.totals is not None and array.totals.parts for array in arrays)
+        """Whether threads share a sum, of which they leave parts, or a histogram, with bins of their own."""
+        arrays = [s for s in walk(self.function.body) if isinstance(s, Array)]
+        held = [array for array in arrays if array.space is Space.GROUP]
+        are_parts = any(array.totals is not None and array.totals.parts for array in held)
+        return are_parts or any(array in arrays for array in self.function.body)
+
+
+def points_of(program: HostProgram) -> Sequence[IntExpression] | None:
+    """Return the points of each node of which not few are known, of parameters; None where others decide."""
+    found, parameters = list[IntExpression](), {p.name for p in program.parameters}
+    for node in nodes_in(program.body):
+        match node:
+            case MdHom(extents=extents):
+                points = product_of(extents)
+            case Copy(source=source):
+                points = product_of(program.buffer(source).shape)
+            case Nest(extents=extents) if extents:
+                return None
+            case _:
+                continue
+        if isinstance(points, Number) and points.value < LEAST_SHARED:
+            continue
+        if isinstance(points, Number) or not names_in(points) <= parameters:
+            return None
+        found.append(points)
+    return found or None
 
 
 def c_side(device: DeviceModel, schedules: Schedules) -> Side:
@@ -147,8 +154,10 @@ def _versions(
 
         return choose
 
-    shared = Version(values, program, function_of(program, chosen(with_large_parts), device))
-    if values or not shared.has_parts or shared.points is None:
+    points = None if values else points_of(program)
+    function = function_of(program, chosen(with_large_parts), device, of_many=points is not None)
+    shared = Version(values, program, function)
+    if not shared.has_parts or points is None:
         yield shared
         return
     alone = replace(device, compute_units=1)

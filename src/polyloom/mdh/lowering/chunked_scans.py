@@ -2,7 +2,8 @@
 
 A scan: ``sums[c]`` = what chunk c combines to; ``before[c]`` = what the chunks up to c combine to; then each
 chunk walks through its points, starting from ``before[c - 1]``.
-A histogram: each chunk has bins of its own; then the bins are combined, bin by bin.
+A histogram: each chunk has bins of its own; then the bins are combined, bin by bin. Of open
+sizes the number of chunks is known: they take turns.
 
 Each step is an md_hom or a nest again, so there is nothing new to emit. On a processor the steps of a
 histogram stay in the program (``with_own_bins``); there a scan is one thread's, in vectors.
@@ -11,7 +12,7 @@ Source: md_poly's operators ``ps`` and ``pw``; the papers measured neither scans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -38,6 +39,7 @@ from polyloom.ir.host import (
     Role,
     View,
 )
+from polyloom.ir.inequalities import conjunction, conjuncts
 from polyloom.ir.naming import fresh
 from polyloom.ir.rebuild import read_positions, rebuilt
 from polyloom.ir.types import ElementType
@@ -45,6 +47,7 @@ from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.lowering.kernels.nodes import nest_kernels
 from polyloom.mdh.lowering.launch import BufferArgument, Kernel, Launch, Temporary, TemporaryArgument
 from polyloom.mdh.lowering.sequential_nest import plain_nest
+from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.schedule.addresses import known, names_used
 from polyloom.mdh.schedule.tiling import has_tiles
 from polyloom.polyhedra.loops.tree import (
@@ -52,6 +55,7 @@ from polyloom.polyhedra.loops.tree import (
     Name,
     Number,
     Operation,
+    names_in,
     replace_name,
     sum_of,
     with_leaves,
@@ -62,6 +66,15 @@ SHORTEST = 1 << 14
 
 MOST_BINS = 1 << 16
 """Elements of a histogram of which each chunk may have its own."""
+
+OPEN_CHUNKS = 16
+"""Chunks at most of open extents: their number, and with it the results, does not depend on threads."""
+
+BLOCK = 1 << 12
+"""Points of the innermost dimension that a chunk of open extents takes in one turn."""
+
+FEW_BINS = LEAST_SHARED // 2
+"""Bins of all chunks of open extents: with as many points there is more to count than to bring together."""
 
 LEAST_FOR_BIN = 4
 """Points for each bin of each chunk: bins are emptied before, and combined behind."""
@@ -92,24 +105,35 @@ def emit_chunks(hom: MdHom, program: HostProgram, device: DeviceModel, emit: Emi
     )
 
 
-def with_own_bins(program: HostProgram, device: DeviceModel) -> HostProgram:
+def with_own_bins(program: HostProgram, device: DeviceModel, *, of_many: bool = False) -> HostProgram:
     """Return the program with histograms of which each unit of the device counts a part in bins of its own.
 
     Keeps true: results, floats of free order aside. Histograms stay that are small, or of few points a bin.
+    ``of_many``: open extents, of parameters alone, have many points.
     """
-    units = device.compute_units
-    if units == 1:
+    if device.compute_units == 1:
         return program
-    around = program
+    parameters = {p.name for p in program.parameters}
+    around, known_steps = program, dict[HostNode, tuple[HostNode, ...]]()
+
+    def cut_of(node: HostNode) -> _Cut | None:
+        if not isinstance(node, MdHom):
+            return None
+        names = {name for extent in node.extents for name in names_in(extent)}
+        if names:
+            return _Cut.of_open(node, around, device) if of_many and names <= parameters else None
+        cut = _Cut.of(node, around, device, device.compute_units)
+        return None if cut is None or cut.is_scan else cut
 
     def steps(node: HostNode) -> tuple[HostNode, ...]:
         nonlocal around
-        cut = _Cut.of(node, around, device, units) if isinstance(node, MdHom) else None
-        if cut is None or cut.is_scan:
-            return (node,)
-        bins, found = cut.histogram()
-        around = cut.with_buffers((bins,))
-        return found
+        if node not in known_steps:
+            cut = cut_of(node)
+            if cut is None:
+                return (node,)
+            bins, known_steps[node] = cut.histogram()
+            around = cut.with_buffers((bins,))
+        return known_steps[node]
 
     body = with_leaves(program.body, steps)
     return program if around is program else replace(around, body=body)
@@ -120,20 +144,27 @@ def chunk_count(device: DeviceModel) -> int:
     return device.compute_units * (4 if device.kind is DeviceKind.CPU else 64)
 
 
+@dataclass(frozen=True)
+class _Piece:
+    """One of the iterators into which a dimension is cut: a step of it goes ``stride`` points ahead."""
+
+    name: str
+    extent: IntExpression
+    stride: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Cut:
-    """An md_hom whose dimension ``d`` is cut into ``count`` chunks of ``length`` points, the last shorter.
+    """An md_hom whose dimension ``d`` is cut in pieces: the first counts chunks, the others are inside.
 
-    ``names``: of the chunk's number and of the place in it.
+    Chunks end where the dimension ends, some before they are full.
     """
 
     hom: MdHom
     program: HostProgram
     device: DeviceModel
     d: int
-    count: int
-    length: int
-    names: tuple[str, str]
+    pieces: tuple[_Piece, ...]
 
     @staticmethod
     def of(hom: MdHom, program: HostProgram, device: DeviceModel, most: int) -> _Cut | None:
@@ -149,17 +180,32 @@ class _Cut:
         length = -(-n // min(n, most))
         if _scanned(hom) is None and n * others < LEAST_FOR_BIN * -(-n // length) * _bins(hom, program):
             return None
-        taken = {*hom.iterators, *(b.name for b in program.buffers), *_names(hom, program)}
-        chunk = fresh("chunk", taken)
-        return _Cut(
-            hom=hom,
-            program=program,
-            device=device,
-            d=d,
-            count=-(-n // length),
-            length=length,
-            names=(chunk, fresh("inside", {*taken, chunk})),
-        )
+        sizes: list[tuple[str, IntExpression, int]]
+        sizes = [("chunk", Number(-(-n // length)), length), ("inside", Number(length), 1)]
+        return _Cut(hom=hom, program=program, device=device, d=d, pieces=_pieces(hom, program, sizes))
+
+    @staticmethod
+    def of_open(hom: MdHom, program: HostProgram, device: DeviceModel) -> _Cut | None:
+        """Return how a histogram of open extents is cut into a known number of chunks; None where it is not.
+
+        Chunks take turns: at the points of an outer dimension, at blocks of the innermost one.
+        """
+        opens = [k for k, n in enumerate(hom.extents) if known(n) is None]
+        if not opens or _scattered(hom, program) is None or _has_no_neutral(hom):
+            return None
+        d, count = opens[0], min(OPEN_CHUNKS, FEW_BINS // max(1, _bins(hom, program)))
+        if count < 2:
+            return None
+        block = 1 if d + 1 < len(hom.extents) else BLOCK
+        points = count * block
+        turns = Operation("/", (sum_of([(1, hom.extents[d]), (1, Number(points - 1))]), Number(points)))
+        sizes: list[tuple[str, IntExpression, int]] = [
+            ("chunk", Number(count), block),
+            ("turn", turns, points),
+        ]
+        if block > 1:
+            sizes.append(("inside", Number(block), 1))
+        return _Cut(hom=hom, program=program, device=device, d=d, pieces=_pieces(hom, program, sizes))
 
     @property
     def is_scan(self) -> bool:
@@ -178,7 +224,8 @@ class _Cut:
         if not isinstance(index, Index):
             return self.expression(index)
         c = index.coefficients
-        return Index((*c[: self.d], c[self.d] * self.length, *c[self.d :]), index.offset)
+        strides = (c[self.d] * piece.stride for piece in self.pieces)
+        return Index((*c[: self.d], *strides, *c[self.d + 1 :]), index.offset)
 
     def view(self, view: View) -> View:
         """Return a view over the chunk and the place in it."""
@@ -192,37 +239,52 @@ class _Cut:
         if not isinstance(e, Iterator):
             return None
         if e.dimension != self.d:
-            return Iterator(e.dimension + (e.dimension > self.d), e.type)
-        start = Binary(BinaryOp.MULTIPLY, Iterator(self.d, e.type), Constant(self.length, e.type))
-        return Binary(BinaryOp.ADD, start, Iterator(self.d + 1, e.type))
+            return Iterator(e.dimension + (e.dimension > self.d) * (len(self.pieces) - 1), e.type)
+        found: Expression | None = None
+        for k, piece in enumerate(self.pieces):
+            part: Expression = Iterator(self.d + k, e.type)
+            if piece.stride != 1:
+                part = Binary(BinaryOp.MULTIPLY, part, Constant(piece.stride, e.type))
+            found = part if found is None else Binary(BinaryOp.ADD, found, part)
+        return found
 
     @property
     def position(self) -> IntExpression:
         """The point of the cut dimension."""
-        return sum_of([(self.length, Name(self.names[0])), (1, Name(self.names[1]))])
+        return sum_of([(piece.stride, Name(piece.name)) for piece in self.pieces])
+
+    @property
+    def count(self) -> IntExpression:
+        """How many chunks there are."""
+        return self.pieces[0].extent
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The iterators."""
+        return tuple(piece.name for piece in self.pieces)
 
     def condition(self, given: IntExpression | None) -> IntExpression | None:
         """Return a condition over the chunk and the place in it."""
         return None if given is None else replace_name(given, self.hom.iterators[self.d], self.position)
 
     def inside(self, given: IntExpression | None) -> IntExpression | None:
-        """Return ``given`` where the point exists: the last chunk may be shorter."""
-        moved, n = self.condition(given), known(self.hom.extents[self.d])
-        if n == self.count * self.length:
-            return moved
-        exists = Operation("<", (self.position, self.hom.extents[self.d]))
-        return exists if moved is None else Operation("and", (exists, moved))
+        """Return ``given`` where the point exists: chunks end where the dimension ends."""
+        n = self.hom.extents[self.d]
+        exists = Operation("<", (self.position, n))
+        is_full = known(n) == prod(known(piece.extent) or 0 for piece in self.pieces)
+        return conjunction([*([] if is_full else [exists]), *conjuncts(self.condition(given))])
 
-    def around(self, parts: tuple[object, ...], new: tuple[object, object]) -> tuple[object, ...]:
-        """Put two entries in place of the cut dimension's."""
+    def around(self, parts: tuple[object, ...], new: tuple[object, ...]) -> tuple[object, ...]:
+        """Put entries in place of the cut dimension's."""
         return (*parts[: self.d], *new, *parts[self.d + 1 :])
 
-    def split(self, operators: tuple[CombineOperator, CombineOperator], **changes: object) -> MdHom:
-        """Return the md_hom with two dimensions in place of the cut one."""
+    def split(self, inside: CombineOperator, **changes: object) -> MdHom:
+        """Return the md_hom with a dimension for each piece in place of the cut one; chunks are kept."""
         hom = self.hom
+        operators = (CombineOperator(Order.CONCATENATE), *(inside for _ in self.pieces[1:]))
         given: dict[str, object] = {
             "iterators": self.around(hom.iterators, self.names),
-            "extents": self.around(hom.extents, (Number(self.count), Number(self.length))),
+            "extents": self.around(hom.extents, tuple(piece.extent for piece in self.pieces)),
             "combine": self.around(hom.combine, operators),
             "inputs": tuple(map(self.view, hom.inputs)),
             "terms": tuple(map(self.expression, hom.terms)),
@@ -268,7 +330,7 @@ class _Cut:
     def scan(self, emit: Emit) -> Launch | None:
         """Return the three kernels of a scan."""
         outputs = range(len(self.hom.outputs))
-        shape = (Number(self.count), *(self.hom.extents[k] for k in self.kept))
+        shape = (self.count, *(self.hom.extents[k] for k in self.kept))
         sums = tuple(self.buffer("sums", o, shape) for o in outputs)
         before = tuple(self.buffer("before", o, shape) for o in outputs)
         program, temporary = self.with_buffers((*sums, *before)), (*sums, *before)
@@ -292,7 +354,7 @@ class _Cut:
         rank, none = len(self.hom.extents) + 1, (None,) * len(sums)
         reduced = CombineOperator(Order.POINTWISE, self.hom.combine[self.d].combiner)
         return self.split(
-            (CombineOperator(Order.CONCATENATE), reduced),
+            reduced,
             name=f"{self.hom.name}_sums",
             outputs=tuple(self._at_chunk(b, rank) for b in sums),
             initial=none,
@@ -308,7 +370,7 @@ class _Cut:
         return MdHom(
             name=f"{self.hom.name}_before",
             iterators=(self.names[0], *(self.hom.iterators[k] for k in self.kept)),
-            extents=(Number(self.count), *(self.hom.extents[k] for k in self.kept)),
+            extents=(self.count, *(self.hom.extents[k] for k in self.kept)),
             inputs=tuple(View(b.name, everywhere) for b in sums),
             outputs=tuple(View(b.name, everywhere) for b in before),
             terms=tuple(Read(o, r.type) for o, r in enumerate(self.combiner.results)),
@@ -330,7 +392,7 @@ class _Cut:
             carried.append(Select(chunk, Read(first + o, result.type), Constant(neutral, result.type)))
         starts = [None if e is None else self.expression(e) for e in hom.initial]
         return self.split(
-            (CombineOperator(Order.CONCATENATE), hom.combine[self.d]),
+            hom.combine[self.d],
             inputs=(*map(self.view, hom.inputs), *views),
             outputs=tuple(map(self.view, hom.outputs)),
             initial=self._started(starts, carried),
@@ -358,7 +420,7 @@ class _Cut:
     def histogram(self) -> tuple[Buffer, tuple[MdHom, MdHom, MdHom]]:
         """Return the bins of all chunks, and the steps: empty bins, chunks, bins combined."""
         (view,) = self.hom.outputs
-        bins = self.buffer("bins", 0, (Number(self.count), *self.program.buffer(view.buffer).shape))
+        bins = self.buffer("bins", 0, (self.count, *self.program.buffer(view.buffer).shape))
         return bins, (self._empty(bins), self._counted(bins), self._together(bins))
 
     def _everywhere(self, bins: Buffer) -> tuple[tuple[str, ...], tuple[Index, ...]]:
@@ -389,13 +451,12 @@ class _Cut:
         """Return the chunks, each with its own bins."""
         hom, (view,), (start,) = self.hom, self.hom.outputs, self.hom.initial
         assert isinstance(start, Read)
-        conditions = [c for c in dict.fromkeys((hom.guard, hom.written)) if c is not None]
-        counts = Operation("and", tuple(conditions)) if len(conditions) > 1 else next(iter(conditions), None)
-        chunk = Index(_unit(self.d, len(hom.extents) + 1))
+        counts = conjunction(list(dict.fromkeys((*conjuncts(hom.guard), *conjuncts(hom.written)))))
+        chunk = Index(_unit(self.d, len(hom.extents) + len(self.pieces) - 1))
         own = View(bins.name, (chunk, *self.view(view).indices))
         inputs = [own if each == view else self.view(each) for each in hom.inputs]
         return self.split(
-            (CombineOperator(Order.CONCATENATE), hom.combine[self.d]),
+            hom.combine[self.d],
             name=f"{hom.name}_chunks",
             inputs=tuple(inputs),
             outputs=(own,),
@@ -426,6 +487,17 @@ class _Cut:
             initial=(start,),
             finish=(None,),
         )
+
+
+def _pieces(
+    hom: MdHom, program: HostProgram, sizes: Sequence[tuple[str, IntExpression, int]]
+) -> tuple[_Piece, ...]:
+    """Return pieces of new names. ``sizes``: what each is called, its extent and its stride."""
+    taken = {*hom.iterators, *(b.name for b in program.buffers), *_names(hom, program)}
+    found: list[_Piece] = []
+    for name, extent, stride in sizes:
+        found.append(_Piece(fresh(name, {*taken, *(piece.name for piece in found)}), extent, stride))
+    return tuple(found)
 
 
 def _scanned(hom: MdHom) -> int | None:

@@ -25,6 +25,7 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.host import Assignment, Buffer, Combiner, Index, MdHom, Nest, Order, Role, View
+from polyloom.ir.inequalities import conjunction, conjuncts, end_of
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
 from polyloom.polyhedra.loops.tree import (
@@ -38,6 +39,7 @@ from polyloom.polyhedra.loops.tree import (
     Part,
     Tree,
     loop_over,
+    names_in,
     replace_name,
 )
 
@@ -376,11 +378,25 @@ class _Builder:
         return tuple(found)
 
     def _everywhere(self, body: Tree) -> Tree:
-        tree = self._guarded(self._if_written(body))
-        for k in reversed(range(len(self.node.iterators))):
-            if k not in self.apart:
-                tree = (self._loop(k, tree),)
-        return tree
+        """Return loops over all points; conditions end loops, or stand as far outside as they can."""
+        iterators, asked = self.node.iterators, [*conjuncts(self.node.guard), *conjuncts(self.node.written)]
+        for k in reversed(range(len(iterators))):
+            if k in self.apart:
+                continue
+            here = [c for c in asked if iterators[k] in names_in(c)]
+            asked = [c for c in asked if c not in here]
+            ends = {c: end for c in here if (end := end_of(c, iterators[k])) is not None}
+            body = _where([c for c in here if c not in ends], body)
+            extents = (self.node.extents[k], *ends.values())
+            end = extents[0] if len(extents) == 1 else Operation("min", extents)
+            body = (loop_over(iterators[k], end, body),)
+        return _where(asked, body)
+
+
+def _where(conditions: Sequence[IntExpression], body: Tree) -> Tree:
+    """Return a tree where all of these hold."""
+    condition = conjunction(conditions)
+    return body if condition is None else (Branch(condition, body, ()),)
 
 
 def _places(view: View, k: int) -> tuple[tuple[int, Index], ...]:

@@ -86,10 +86,18 @@ def plain(hom: MdHom, program: HostProgram, device: DeviceModel) -> None:
 
 
 def function_of(
-    program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool = False
+    program: HostProgram,
+    schedules: Schedules,
+    device: DeviceModel,
+    *,
+    marked: bool = False,
+    of_many: bool = False,
 ) -> Function:
-    """Return a program as it is printed for a processor. ``marked``: with places where time is taken."""
-    tree = tree_of(program, schedules, device, marked=marked)
+    """Return a program as it is printed for a processor.
+
+    ``marked``: with places where time is taken. ``of_many``: open sizes are such that it has many points.
+    """
+    tree = tree_of(program, schedules, device, marked=marked, of_many=of_many)
     return past_caches(final(_in_registers(tree)), device.caches)
 
 
@@ -104,19 +112,27 @@ def _used(load: Function) -> set[str]:
 
 
 def tree_of(
-    program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool = False
+    program: HostProgram,
+    schedules: Schedules,
+    device: DeviceModel,
+    *,
+    marked: bool = False,
+    of_many: bool = False,
 ) -> Function:
     """Return the loops of a program under its schedules, before they are written out for a printer.
 
     One in which nothing is shared in the end is made for one thread: nothing is copied or cut for others.
     """
-    tree = _tree_for(program, schedules, device, marked=marked)
+    tree = _tree_for(program, schedules, device, marked=marked, of_many=of_many)
     if device.compute_units == 1 or any(isinstance(s, For) and s.kind is Kind.GROUP for s in walk(tree.body)):
         return tree
-    return _tree_for(program, schedules, replace(device, compute_units=1), marked=marked)
+    alone = replace(device, compute_units=1)
+    return _tree_for(program, schedules, alone, marked=marked, of_many=of_many)
 
 
-def _tree_for(program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool) -> Function:
+def _tree_for(
+    program: HostProgram, schedules: Schedules, device: DeviceModel, *, marked: bool, of_many: bool
+) -> Function:
     program = after_pass("pieces with affine subscripts", affine_pieces(program))
     tiled = with_time_tiles(program, device)
     choose = in_tiles(tiled, schedules)
@@ -128,7 +144,7 @@ def _tree_for(program: HostProgram, schedules: Schedules, device: DeviceModel, *
     program = after_pass("the joining of maps", joined_maps(program))
     program = after_pass("the ordering of maps", maps_in_order(program, device))
     given = program.by_name
-    program = after_pass("bins of threads", with_own_bins(program, device))
+    program = after_pass("bins of threads", with_own_bins(program, device, of_many=of_many))
     own = program.by_name.keys() - given.keys()
     program = after_pass("plainer reductions", plainer_reductions(program))
     program = after_pass("narrower integers", narrow_integers(program))
