@@ -80,6 +80,12 @@ MUTANTS = [
     ),
     Mutant(
         "mdh/lowering/chunked_scans",
+        'turns = Operation("/", (sum_of([(1, hom.extents[d]), (1, Number(points - 1))]), Number(points)))',
+        'turns = Operation("/", (hom.extents[d], Number(points)))',
+        Probe("test_chunks.test_chunks_of_an_open_size_take_turns", (4097,)),
+    ),
+    Mutant(
+        "mdh/lowering/chunked_scans",
         "term, out = Constant(neutral, result.type), View(bins.name, everywhere)",
         "term, out = Constant(1, result.type), View(bins.name, everywhere)",
         Probe("mdh_probes.histogram"),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
-from homs import KEEP, at, binary, buffer, check, device, hom_of, program, read, sums
+from homs import KEEP, at, binary, buffer, check, device, hom_of, made_up, program, read, sums
 
+from polyloom.ir.evaluation.programs import evaluate_host
 from polyloom.ir.expressions import BinaryOp, Constant, Convert, Iterator
 from polyloom.ir.host import CombineOperator, Combiner, HostProgram, MdHom, Order, Role, View
 from polyloom.ir.scalar_functions.function import BinaryFunction
 from polyloom.ir.types import ElementType
+from polyloom.mdh.lowering.chunked_scans import with_own_bins
 from polyloom.mdh.lowering.lower import emit_md_hom
+from polyloom.mdh.native.device import choose
 from polyloom.mdh.schedule.choice import one_kernel_schedule
 from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
@@ -123,6 +128,27 @@ def test_a_histogram_has_bins_for_each_chunk(kind: ElementType) -> None:
     given = histogram(20011, 7, kind)
     assert kernels(given) == 3
     check(given, None, {})
+
+
+@pytest.mark.parametrize("n", [0, 5, 4097, 70001])
+def test_chunks_of_an_open_size_take_turns(n: int) -> None:
+    known = histogram(n, 7)
+    place, bins = known.buffers
+    hom = replace(hom_of(known), extents=(Name("n"),))
+    given = program(hom, replace(place, shape=(Name("n"),)), bins)
+    model = choose("native", threads=4)
+    found = with_own_bins(given, model, of_many=True)
+    assert len(found.body) == 3 and with_own_bins(given, model) is given
+    arrays = made_up(known, {}, 0)
+    wanted = evaluate_host(given, {"n": n}, arrays)["h"]
+    np.testing.assert_array_equal(evaluate_host(found, {"n": n}, arrays)["h"], wanted)
+
+
+def test_equal_histograms_stay_equal() -> None:
+    (hom,) = histogram(20011, 7).body
+    given = replace(histogram(20011, 7), body=(hom, hom))
+    found = with_own_bins(given, choose("native", threads=4))
+    assert len(found.body) == 6 and found.body[:3] == found.body[3:]
 
 
 def test_short_or_unfit_ones_are_plain() -> None:
