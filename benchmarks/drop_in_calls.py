@@ -125,6 +125,25 @@ void work(int n, int m, int k, float *restrict C, float *restrict A, float *B)
     C[i] = 3 * A[i];
 }
 """
+HISTOGRAM = """\
+typedef unsigned char byte;
+static void counted(int n, int h[256], const byte x[n])
+{
+  for (int i = 0; i < n; i++)
+    h[x[i]]++;
+}
+void work(int n, int m, int k, float *C, float *A, float *B)
+{
+  counted(n, (int *)C, (byte *)A);
+}
+"""
+ADDED = """\
+void work(int n, int m, int k, float *restrict C, float *restrict A, float *restrict B)
+{
+  for (int i = 0; i < n; i++)
+    C[i] = A[i] + B[i];
+}
+"""
 CASES = (
     ("gemm", GEMM, (10, 64, 500)),
     ("gemm", GEMM, (256, 256, 256)),
@@ -139,6 +158,8 @@ CASES = (
     ("layer norm", NORM, (60, 70, 0)),
     ("distances", DISTANCES, (60, 70, 80)),
     ("scaled", SCALED, (50, 0, 0)),
+    ("histogram", HISTOGRAM, (1_000_000, 0, 0)),
+    ("sum of arrays", ADDED, (1 << 24, 0, 0)),
 )
 MAIN = """\
 #include <stdio.h>

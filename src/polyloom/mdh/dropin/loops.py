@@ -26,10 +26,12 @@ from importlib.resources import files
 from math import prod
 
 from polyloom.ir.host import Buffer, Copy, HostProgram, MdHom, Nest, Role
+from polyloom.ir.inequalities import conjunction
 from polyloom.ir.integers import TRUE
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.dropin.folder import Side, Versions
 from polyloom.mdh.dropin.signature import TAKEN, Signature, header, qualifier
+from polyloom.mdh.lowering.nests.past_caches import least_past, past_caches
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.native.execution import Schedules, function_of
 from polyloom.mdh.print.c_source import Around, CText, c_file, c_text
@@ -46,7 +48,7 @@ from polyloom.mdh.print.gcc_pragma import (
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.rolled import UNROLLED
 from polyloom.mdh.print.values import integer_c
-from polyloom.mdh.schedule.open_sizes import with_large_parts, without_groups
+from polyloom.mdh.schedule.open_sizes import in_rows, row_of, with_large_parts, without_groups
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.tree.nodes import Array, Code, Function, Space
@@ -61,6 +63,9 @@ SMALL = 4096
 """Bytes of an array of the program's own that lies in the call's frame, also where that is only known then:
 `malloc` takes 50 ns for each. All of them take up to four times as many."""
 
+LEAST_ROW = 1 << 11
+"""Elements of rows of results that go past caches: a line at an end that is written in part takes 0.1 us."""
+
 FILE, HEADER, TEAM = "polyloom_loops.c", "polyloom_loops.h", "loops_team.c"
 
 
@@ -68,13 +73,14 @@ FILE, HEADER, TEAM = "polyloom_loops.c", "polyloom_loops.h", "loops_team.c"
 class Version:
     """A host program, and its kernel tree, where parameters have these values (none: for all values).
 
-    ``is_for_many``: for calls with so many points that threads share them.
+    ``asked``: what calls have to be like besides, of parameters; None: nothing. ``ending``: of its name.
     """
 
     values: Mapping[str, int]
     program: HostProgram
     function: Function
-    is_for_many: bool = False
+    asked: IntExpression | None = None
+    ending: str = ""
 
     @cached_property
     def is_parallel(self) -> bool:
@@ -144,6 +150,8 @@ def _versions(
 ) -> Iterator[Version]:
     """Yield a program for threads; where they share a sum in parts, the same behind it, for few points.
 
+    Before it, where results may be too large for caches, the same that stores them past these.
+
     A call takes the one or the other by its sizes alone, so that results do not depend on threads.
     """
 
@@ -156,13 +164,47 @@ def _versions(
 
     points = None if values else points_of(program)
     function = function_of(program, chosen(with_large_parts), device, of_many=points is not None)
-    shared = Version(values, program, function)
-    if not shared.has_parts or points is None:
+    shared = Version(values, program, function, ending="_special" if values else "")
+    if points is None:
+        yield shared
+        return
+    large = _past_caches(shared, points, function_of(program, chosen(in_rows), device), device)
+    if large is not None:
+        yield large
+    if not shared.has_parts:
         yield shared
         return
     alone = replace(device, compute_units=1)
-    yield replace(shared, is_for_many=True)
+    yield replace(shared, asked=_any_has(points, LEAST_SHARED), ending="_of_many")
     yield Version(values, program, function_of(program, chosen(without_groups), alone))
+
+
+def _any_has(points: Sequence[IntExpression], least: int) -> IntExpression:
+    """Return whether any node has as many points."""
+    found = tuple(Operation(">=", (n, Number(least))) for n in dict.fromkeys(points))
+    return found[0] if len(found) == 1 else Operation("or", found)
+
+
+def _past_caches(
+    shared: Version, points: Sequence[IntExpression], function: Function, device: DeviceModel
+) -> Version | None:
+    """Return the version for results larger than caches, in long rows; None where none may bypass them."""
+    homs = [node for node in nodes_in(shared.program.body) if isinstance(node, MdHom)]
+    rows = {
+        view.buffer: hom.extents[d] for hom in homs if (d := row_of(hom)) is not None for view in hom.outputs
+    }
+    far = past_caches(function, device.caches, of_large=True)
+    streamed = far.streamed & rows.keys()
+    if not streamed:
+        return None
+    least = least_past(device.caches) // min(p.type.size for p in far.parameters if p.name in streamed) + 1
+    asked = [*((n, least) for n in points), *((n, LEAST_ROW) for n in rows.values() if n not in points)]
+    return replace(
+        shared,
+        function=replace(far, streamed=streamed),
+        asked=conjunction([Operation(">=", (n, Number(size))) for n, size in dict.fromkeys(asked)]),
+        ending="_of_large",
+    )
 
 
 def loops_file(
@@ -228,11 +270,7 @@ def _pragmas(features: _Features | None, pragma: str, *, strict: bool, rounds: b
 def _names(call: Signature, versions: Sequence[Version]) -> list[str]:
     """Return what the versions are called; no function of another call is called so, nor a part of one."""
     name = f"{call.function.removeprefix('polyloom_')}_loops"
-    return [f"{name}{_ending(version)}" for version in versions]
-
-
-def _ending(version: Version) -> str:
-    return "_special" if version.values else "_of_many" if version.is_for_many else ""
+    return [f"{name}{version.ending}" for version in versions]
 
 
 def _definition(
@@ -322,7 +360,8 @@ class _Run:
         """Yield the run, behind the question whether the version's values are given."""
         names, values = self.call.names, self.version.values
         is_given = " && ".join(f"{names[name]} == {value}" for name, value in values.items())
-        condition = self._has_many_points() if self.version.is_for_many else is_given
+        asked = self.version.asked
+        condition = is_given if asked is None else integer_c(asked, names, self.dialect)
         if not condition:
             yield from self._body()
             return
@@ -363,14 +402,12 @@ class _Run:
 
     def _is_shared(self) -> str:
         """Return whether threads share the loops: not where all that they would share has few points."""
-        if self.version.is_for_many:
-            return "1"
-        return self._has_many_points() if self.version.is_parallel else "0"
-
-    def _has_many_points(self) -> str:
+        if not self.version.is_parallel:
+            return "0"
         points = self.version.points
-        numbers = [integer_c(n, self.call.names, self.dialect) for n in points or ()]
-        return " || ".join(f"{n} >= {LEAST_SHARED}" for n in dict.fromkeys(numbers)) or "1"
+        if self.version.asked is not None or not points:
+            return "1"
+        return integer_c(_any_has(points, LEAST_SHARED), self.call.names, self.dialect)
 
 
 def _array(kind: str, values: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import permutations
 from math import ceil, inf, prod
 
+from polyloom.ir.host import Index, MdHom
 from polyloom.ir.integers import fold
 from polyloom.ir.transform.specialise import specialise_md_hom
 from polyloom.mdh.schedule.cost.loop_sizes import likely
@@ -33,6 +34,12 @@ LEAST_POINTS = 1 << 12
 
 LOSS, GAIN = 0.1, 0.25
 """Parts of the expected time that another order may cost at usual sizes, and has to bring at large ones."""
+
+ROW = 1 << 14
+"""Elements of a row of results that one group stores past the caches."""
+
+VECTORS = (1, 2, 4, 8)
+"""Vectors at a time, of those that are stored past the caches."""
 
 MOST_KEPT = 3
 """Dimensions of the results whose orders are all looked at."""
@@ -71,6 +78,45 @@ def with_large_parts(space: ScheduleSpace, schedule: Schedule) -> Schedule:
     if least >= limit * large.predicted(schedule):
         return schedule
     return next(s for s in found if large.predicted(s) <= (1.0 + LOSS) * least)
+
+
+def in_rows(space: ScheduleSpace, schedule: Schedule) -> Schedule:
+    """Return a schedule, or one whose vectors lie along rows of results: these may go past the caches.
+
+    For calls whose results no cache holds. What reduces stays as it is, for it takes longer than its results.
+    """
+    row, large = row_of(space.hom), _of_many_points(space)
+    if row is None or large is None or space.facts(schedule).reduced:
+        return schedule
+    group = tuple(ROW if d == row else 1 for d in range(len(space.hom.extents)))
+    sizes = [space.device.vector_bytes // size for size in (8, 4, 2, 1)]
+    found = [
+        replace(
+            space.plain,
+            group=group,
+            private=tuple(count if d == row else 1 for d in range(len(group))),
+            vector=row,
+            width=width,
+        )
+        for width in sizes
+        for count in VECTORS
+    ]
+    usable = [s for s in found if space.is_valid(s) and large.is_valid(s)]
+    return min(usable, key=large.predicted, default=schedule)
+
+
+def row_of(hom: MdHom) -> int | None:
+    """Return the dimension along which results that may go past caches are neighbours; None: they may not.
+
+    Rows of two results, side by side, wait for each other; what fills an array with numbers is quick anyhow.
+    """
+    if not hom.inputs or (len(hom.extents) > 1 and len(hom.outputs) > 1):
+        return None
+    last = {view.indices[-1] if view.indices else None for view in hom.outputs}
+    moved = {index.coefficients if isinstance(index, Index) else () for index in last}
+    (found, *others) = moved
+    along = [d for d, c in enumerate(found) if c]
+    return along[0] if not others and [found[d] for d in along] == [1] else None
 
 
 def without_groups(space: ScheduleSpace, schedule: Schedule) -> Schedule:

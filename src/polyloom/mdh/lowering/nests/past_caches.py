@@ -15,6 +15,7 @@ Not in the papers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -32,16 +33,18 @@ _CONVERTED = (ElementType.FLOAT16, ElementType.BOOL)
 """Types whose vectors are other ones in registers."""
 
 
-def past_caches(function: Function, caches: Sequence[int]) -> Function:
+def past_caches(function: Function, caches: Sequence[int], *, of_large: bool = False) -> Function:
     """Return a function that says which of its results bypass ``caches``: bytes, from the innermost outwards.
 
-    Keeps true: everything, since it is a hint for whoever prints stores.
+    ``of_large``: arrays of open sizes are larger than ``least_past``, too. Keeps true: everything, since it
+    is a hint for whoever prints stores.
     """
     if not caches:
         return function
     origin = {p.name: p.name for p in function.parameters} | {r.name: r.parameter for r in function.reshaped}
     loaded = {origin.get(load.array) for statement in walk(function.body) for load in loads_of(statement)}
-    large = {p.name for p in function.parameters if _bytes(p) > caches[-1] // PART_OF_CACHE}
+    sizes = {p.name: _bytes(p, math.inf if of_large else 0) for p in function.parameters}
+    large = {name for name, size in sizes.items() if size > least_past(caches)}
     stores = [s for s in _stores(function.body) if origin.get(s.store.array) in large - loaded]
     in_vectors = {origin[s.store.array] for s in stores if s.lane is not None}
     own = {s.name for s in walk(function.body) if isinstance(s, Array)}
@@ -50,11 +53,17 @@ def past_caches(function: Function, caches: Sequence[int]) -> Function:
     return replace(function, streamed=frozenset(in_vectors - others))
 
 
-def _bytes(parameter: Parameter) -> int:
-    """Return the size of an array; 0 where it is not known, or nothing of it is stored as it is."""
+def least_past(caches: Sequence[int]) -> int:
+    """Return the bytes of the largest results that do not bypass these caches."""
+    return caches[-1] // PART_OF_CACHE
+
+
+def _bytes(parameter: Parameter, unknown: float) -> float:
+    """Return the size of an array, ``unknown`` where that is not known; 0: nothing is stored as it is."""
+    if parameter.constant or parameter.type in _CONVERTED:
+        return 0
     shape = [n.value for n in parameter.shape if isinstance(n, Number)]
-    is_known = len(shape) == len(parameter.shape) and not parameter.constant
-    return prod(shape) * parameter.type.size if is_known and parameter.type not in _CONVERTED else 0
+    return prod(shape) * parameter.type.size if len(shape) == len(parameter.shape) else unknown
 
 
 @dataclass(frozen=True)
