@@ -17,14 +17,14 @@ from polyloom.wafer.program.wafer_program import compile_program
 from polyloom.wafer.simd.decision import SimdOptions
 from polyloom.wafer.simulation.run import simulate_program
 
-ONE_PE = "size: {{ PE[1, 1] }}\ncompute_map: {{ {name}[{dims}] -> PE[0, 0] }}\n"
+ROW = "size: {{ PE[{pes}, 1] }}\ncompute_map: {{ {name}[{dims}] -> PE[{column}, 0] }}\n"
 
 
-def run(text: str, dims: str, *without: Extension) -> tuple[str, int]:
-    """The emitted C and the cycles of a layer on one PE, whose results are those of the evaluator."""
+def run(text: str, dims: str, *without: Extension, pes: int = 1, column: str = "0") -> tuple[str, int]:
+    """The emitted C and the cycles of a layer on a row of PEs, whose results are those of the evaluator."""
     program = lower(parse(Source("a.lair", text)), None, {})
     name = program.statements[0].name
-    mapping = read_mapping(Source("a.map", ONE_PE.format(name=name, dims=dims)), program)
+    mapping = read_mapping(Source("a.map", ROW.format(pes=pes, name=name, dims=dims, column=column)), program)
     options = SimdOptions(extensions=ALL_EXTENSIONS - set(without))
     compiled = compile_program(analyse_layer(program, mapping, options), load_machine("cs2"))
     runs = inputs_of(program, mapping, 1.0, invocations=1)
@@ -76,3 +76,16 @@ def test_products_of_halves_that_are_added_up_as_floats_begin_with_a_zero() -> N
     assert "initialize_O" not in text and len(re.findall(r"invoke_simd\(fmachs, \w+, 0\.0f, ", text)) >= 1
     filled, more = run(MIXED, "q, d, t", Extension.FIRST_TERMS)
     assert "initialize_O" in filled and cycles + 12 * 64 // 2 <= more
+
+
+SUMS = """lair total(): float16 x[8][96] -> float16 y[96]
+{ all (i, p) in (96, 8) y[i] += x[p][i] }"""
+
+
+def test_a_sum_of_one_term_is_that_term() -> None:
+    """A row of eight: the end of the chain has its term copied into its sum, where it was added to zeros."""
+    text, cycles = run(SUMS, "i, p", pes=8, column="p")
+    filled, more = run(SUMS, "i, p", Extension.FIRST_TERMS, pes=8, column="p")
+    assert "initialize_y" not in text and "initialize_y" in filled
+    assert re.findall(r"invoke_simd\((\w+), total_y, ", text) == ["fmovh"]
+    assert cycles + 2 * (96 // 4) <= more

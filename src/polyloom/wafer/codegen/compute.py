@@ -85,7 +85,7 @@ def _run(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder) -> Cod
         return _loops(builder, analysis, code)
     if analysis.strategy is Strategy.ENUMERATED:
         return _enumerated(builder, analysis, code)
-    return _instruction(builder, analysis, code)
+    return with_first_terms(builder, analysis, code, _instruction(builder, analysis, code))
 
 
 def _nested(builder: RoleBuilder, nested: Nested, code: CodeBuilder) -> Code:

@@ -1,7 +1,8 @@
 """Sums that begin with their first term: a product in place of setting to zero and a multiply-add.
 
 ``fill(y, 0); y += x[0] * w[0]; y += x[1] * w[1]`` becomes ``y = x[0] * w[0]; y += x[1] * w[1]``, and a
-maximum so, too. The bits are the same, but for a sum of nothing but negative zeros, which is one then.
+maximum so, too. Of a sum of one term nothing is left but a copy (see ``program/terms_in_place``). The bits
+are the same, but for a sum of nothing but negative zeros, which is one then.
 Not in the papers.
 """
 
@@ -57,7 +58,7 @@ _ZERO = Compute(Constant(0.0, ElementType.FLOAT32), ())
 
 
 def with_first_terms(builder: RoleBuilder, analysis: SimdAnalysis, code: CodeBuilder, loops: Code) -> Code:
-    """Return loops around an instruction so that no element needs to be set before them, where that works.
+    """Return code of one instruction so that no element needs to be set before it, where that works.
 
     That is where all elements have a first term, the same instructions write the first terms of all of them,
     and those are known when the code is made: loops over terms are unrolled. Without loops, instructions that
@@ -86,6 +87,8 @@ def _is_alone(builder: RoleBuilder, analysis: SimdAnalysis) -> bool:
     """
     inside, task = analysis.innermost, analysis.task
     if task.kind is not TaskKind.LOCAL or task.trigger is not None or len(inside.instructions) != 1:
+        return False
+    if not any(analysis is whole for whole in builder.analysis.simd):
         return False
     name = task.statement.write.buffer
     if sum(a.task.statement.write.buffer == name for a in builder.analysis.simd) != 1:

@@ -67,7 +67,7 @@ MEANINGS = {
     Extension.PADDED_ROWS: "the rows of a local array have unused cells behind them",
     Extension.BANK_PADDING: "arrays that an instruction reads together start in different banks",
     Extension.PAIRED_WAVELETS: "two elements of 16 bits of a dense stream travel in one wavelet",
-    Extension.FIRST_TERMS: "sums begin with their first term, not with zeros",
+    Extension.FIRST_TERMS: "sums begin with their first term, not with zeros; none is copied to be sent",
     Extension.TAKING_TURNS: "results leave past other PEs, each PE's in its turn, by switches of routers",
     Extension.FILTERS: "of a stream that passes a PE, its router brings it only what it keeps",
 }

@@ -26,6 +26,7 @@ from polyloom.wafer.codegen.streams import (
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.reductions import Chain, Part
 from polyloom.wafer.dataflow.transfers import Move
+from polyloom.wafer.machine.options import Extension
 from polyloom.wafer.pe_program.tree import (
     Activate,
     Code,
@@ -40,6 +41,7 @@ from polyloom.wafer.pe_program.tree import (
     Unblock,
 )
 from polyloom.wafer.program.precedence import BEGIN, SynchronisationPolicy, needs_of
+from polyloom.wafer.program.terms_in_place import with_terms_in_place
 from polyloom.wafer.roles.activities import Activity, RoleActivities
 from polyloom.wafer.roles.assembly import assemble, where_text
 from polyloom.wafer.roles.builder import RoleBuilder
@@ -66,7 +68,11 @@ def role_code(analysis: LayerAnalysis, here: RoleActivities, policy: Synchronisa
     counters = _waiting_counters(activities, before)
     local_tasks[0] = LocalTask(BEGIN, _begin_code(builder, counters, after[BEGIN]), False)
     local_tasks.append(LocalTask(_FINISH, _finish_code(builder), False))
-    return _assemble(builder, activities, counters, data_tasks, local_tasks)
+    code = _assemble(builder, activities, counters, data_tasks, local_tasks)
+    if not analysis.options.has(Extension.FIRST_TERMS):
+        return code
+    chains = [activity.name for activity in activities if isinstance(activity.work, Chain)]
+    return with_terms_in_place(code, chains, [array.name for array in analysis.arrays.values()])
 
 
 def _reduced(needs: dict[str, set[str]]) -> dict[str, set[str]]:
