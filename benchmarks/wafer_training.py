@@ -227,9 +227,10 @@ def trained(training: Training, rng: Rounding) -> tuple[Array, list[Array]]:
 def main(network: str, steps: int, pes: int | None) -> None:
     training = NETWORKS[network](steps)
     began = time.process_time()
+    given = {name: x[0] if steps == 1 else x for name, x in training.samples.items()}
     found = simulate_one_wafer(
         training.loaded,
-        {**training.samples, **dict(zip(training.state, training.weights, strict=True))},
+        {**given, **dict(zip(training.state, training.weights, strict=True))},
         samples=steps,
         pes=pes,
         state=training.state,
