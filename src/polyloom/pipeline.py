@@ -71,7 +71,8 @@ def analyse_layer(
         lambda changed: _analysed(program, changed, options, reduction),
         lambda changed: _cycles(changed, inf).cycles,
     )
-    return replace(analysis, drivers=compared)
+    drivers = tuple(estimate for estimate, _ in compared)
+    return replace(analysis, drivers=drivers, compared=tuple(other for _, other in compared))
 
 
 def _analysed(

@@ -108,3 +108,13 @@ def test_integers_have_all_of_their_digits() -> None:
     program = lower(parse(Source("S.lair", text)), None, {})
     shown = printed(program, "size: { PE[1, 1] }\ncompute_map: { S[i] -> PE[0, 0] }", SimdOptions())
     assert "y_local is set to 2147483647" in shown
+
+
+def test_drivers_that_were_not_taken_are_shown_with_their_instructions() -> None:
+    source, layer_map = EXAMPLES / "conv1d_dilated.lair", EXAMPLES / "conv1d_dilated_dense.map"
+    program = lower(parse(Source("conv1d_dilated", source.read_text())), None, {})
+    text = " ".join(printed(program, layer_map.read_text(), SimdOptions()).split())
+    other = text.partition("or, in the map trigger: conv = x")[2].partition("conv, on local memory")[0]
+    assert (
+        "conv, on one arrival of x from the east: fmach, 3 elements in 7 cycles, 6 of them to begin" in other
+    )

@@ -64,7 +64,8 @@ def chosen(text: str, prices: dict[Any, float]) -> tuple[Mapping, list[Any]]:
         return prices[drivers]
 
     found, compared = choose_drivers(program, mapping_of(program, text), lambda mapping: mapping, price)
-    return found, [(dict(e.drivers), e.cycles) for e in compared]
+    assert [other is None for _, other in compared] == [e.cycles is None for e, _ in compared]
+    return found, [(dict(e.drivers), e.cycles) for e, _ in compared]
 
 
 def test_the_cheapest_drivers_are_taken_and_all_that_were_compared_are_kept() -> None:

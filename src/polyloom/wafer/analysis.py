@@ -23,7 +23,8 @@ class LayerAnalysis:
     ``reductions``: the shapes that were chosen for reductions along lines.
     ``arrays_before`` and ``arrays``: local memory before and after extra instances enlarged it.
     ``drivers``: what may drive statements where the map leaves it open, with estimated cycles; the first one
-    does. ``remarks``: missed optimisations; ``extension_remarks``: one for each extension that is used.
+    does. ``compared``: the analysis with each of them, None where it was refused. ``remarks``: missed
+    optimisations; ``extension_remarks``: one for each extension that is used.
     """
 
     program: Program
@@ -38,6 +39,7 @@ class LayerAnalysis:
     remarks: tuple[Diagnostic, ...]
     extension_remarks: tuple[Diagnostic, ...] = ()
     drivers: tuple[DriverEstimate, ...] = ()
+    compared: tuple[LayerAnalysis | None, ...] = ()
 
     @property
     def approximate(self) -> frozenset[str]:

@@ -46,8 +46,10 @@ def choose_drivers(
     mapping: LairMap,
     analyse: Callable[[LairMap], _Analysis],
     price: Callable[[_Analysis], float],
-) -> tuple[_Analysis, tuple[DriverEstimate, ...]]:
+) -> tuple[_Analysis, tuple[tuple[DriverEstimate, _Analysis | None], ...]]:
     """Return the analysis with the drivers that cost least, and all that were compared, the chosen one first.
+
+    Each of these has its own analysis, None where it was refused.
 
     Nothing is compared, and nothing priced, where the map or sparse streams leave no choice. ``analyse``,
     ``price``: may raise PolyloomError where a map is refused; that of the default drivers is raised.
@@ -65,7 +67,8 @@ def choose_drivers(
             search.add(drivers)
     ranked = sorted(search.seen.values(), key=lambda e: float("inf") if e.cycles is None else e.cycles)
     chosen = search.seen[_key(search.best or first)]
-    return search.found or default, (chosen, *(e for e in ranked if e is not chosen))
+    in_order = (chosen, *(e for e in ranked if e is not chosen))
+    return search.found or default, tuple((e, search.analyses.get(e.drivers)) for e in in_order)
 
 
 _MOST_PRICED = 12
@@ -91,7 +94,7 @@ def _key(drivers: Drivers) -> tuple[tuple[str, str | None], ...]:
 
 
 class _Search(Generic[_Analysis]):
-    """``seen``: what came of each choice; ``best`` and ``found``: the cheapest, and its analysis."""
+    """``seen``, ``analyses``: what came of each choice; ``best`` and ``found``: the cheapest and its own."""
 
     def __init__(
         self,
@@ -103,6 +106,7 @@ class _Search(Generic[_Analysis]):
         self.analyse = analyse
         self.price = price
         self.seen: dict[tuple[tuple[str, str | None], ...], DriverEstimate] = {}
+        self.analyses: dict[tuple[tuple[str, str | None], ...], _Analysis] = {}
         self.best: Drivers | None = None
         self.found: _Analysis | None = None
         self.least = float("inf")
@@ -120,6 +124,7 @@ class _Search(Generic[_Analysis]):
             self.seen[key] = DriverEstimate(key, None, str(refusal).splitlines()[0])
             return
         self.seen[key] = DriverEstimate(key, cycles)
+        self.analyses[key] = analysis
         if cycles < self.least:
             self.best, self.found = drivers, analysis
             self.least = _GAIN * cycles if known is not None else cycles

@@ -6,6 +6,7 @@ import pytest
 from test_vectorise import placed
 
 from polyloom.pipeline import analyse_layer
+from polyloom.wafer.explain.document import explanation
 from polyloom.wafer.explain.instruction_costs import InstructionCost, instruction_costs
 from polyloom.wafer.machine.options import ALL_EXTENSIONS, Extension
 from polyloom.wafer.simd.decision import SimdAnalysis, SimdOptions, missed_remark
@@ -84,3 +85,20 @@ def test_functions_that_are_switched_off_are_named() -> None:
     found = missed_remark(analysed(text, Extension.VECTOR_FUNCTIONS)[0])
     assert found is not None and found.notes[0] == "no SIMD instruction does `exp` of float16"
     assert "`--simd-without vector-functions` leaves functions to loops" in found.notes
+
+
+def test_each_driver_that_was_compared_has_its_instructions() -> None:
+    """A whole row at once, or three elements for each one that comes: the document has both."""
+    program, mapping = placed(
+        """lair S(): float16 x[34], float16 W[3] -> float16 y[32]
+{ all (w, r) in (32, 3) y[w] += x[w + r] * W[r] }""",
+        """size: { PE[1, 1] }
+compute_map: { S[w, r] -> PE[0, 0] }
+iport_map: { x[i] -> [PE[-1, 0] -> index[i]] }""",
+    )
+    found = explanation(analyse_layer(program, mapping, SimdOptions()))["drivers"]
+    ways = {task["driver"]: task for choice in found for task in choice["tasks"]}
+    assert [choice["trigger"]["S"] for choice in found] == [None, "x"] and set(ways) == {None, "x"}
+    (alone,), (driven,) = (ways[name]["instructions"] for name in (None, "x"))
+    assert alone["elements"] == 32 and driven["elements"] == 3
+    assert [operand["tensor"] for operand in driven["operands"]] == ["y", "y", "W"]

@@ -23,7 +23,9 @@ from polyloom.wafer.border.adapters import Adapter
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.reductions import Chain
 from polyloom.wafer.dataflow.transfers import Move
-from polyloom.wafer.explain.document import chain_kind, pes_text
+from polyloom.wafer.drivers import DriverEstimate
+from polyloom.wafer.explain.document import chain_kind, driven_tasks, pes_text
+from polyloom.wafer.explain.instruction_costs import instruction_costs
 from polyloom.wafer.mapping.grid import Side
 from polyloom.wafer.program.wafer_program import Survey
 
@@ -162,12 +164,15 @@ class View:
 
     def _drivers(self) -> Iterator[Row]:
         """Yield the choices that were compared, the chosen one first; each as the map would say it."""
-        for k, estimate in enumerate(self.analysis.drivers):
-            label = "chosen" if k == 0 else "or, in the map"
+        compared = zip(self.analysis.drivers, self.analysis.compared, strict=True)
+        for k, (estimate, other) in enumerate(compared):
+            label, style = ("chosen", "") if k == 0 else ("or, in the map", "dim")
             found = (
                 f"refused: {estimate.reason}" if estimate.cycles is None else f"about {estimate.cycles:,.0f}"
             )
-            yield Row(label, f"{estimate.text}   {found}", style="" if k == 0 else "dim")
+            yield Row(label, f"{estimate.text}   {found}", style=style)
+            if other is not None and k > 0:
+                yield from (Row("", text, style=style) for text in _ways(other, estimate))
 
     def _events(self) -> Iterator[tuple[str, str]]:
         graph = self.analysis.graph
@@ -184,6 +189,14 @@ class View:
                 yield "its operands are complete", task.name
         for result in graph.results:
             yield from ((f"{result.statement.name} is complete", _chain(c)) for c in result.steps)
+
+
+def _ways(analysis: LayerAnalysis, estimate: DriverEstimate) -> Iterator[str]:
+    """Yield what the statements, driven so, would be done by."""
+    for task in driven_tasks(analysis, estimate):
+        costs = dict.fromkeys(instruction_costs(task, analysis.arrays, analysis.options))
+        found = [f"{cost.name}, {cost.text}" for cost in costs] or [", ".join(task.instructions) or "loops"]
+        yield from (f"{task_title(task)}: {text}" for text in found)
 
 
 def _adapter(adapter: Adapter) -> str:

@@ -23,11 +23,12 @@ from polyloom.wafer.dataflow.streams import Stream
 from polyloom.wafer.dataflow.tasks import InitializeTask, StoreTask
 from polyloom.wafer.dataflow.transfers import Move
 from polyloom.wafer.drivers import DriverEstimate
-from polyloom.wafer.explain.tasks import compute_entry
+from polyloom.wafer.explain.tasks import compute_entry, cost_entries
 from polyloom.wafer.machine.model import Machine
 from polyloom.wafer.mapping.grid import Grid, Side
 from polyloom.wafer.program.resources import RoleResources
 from polyloom.wafer.program.wafer_program import Survey
+from polyloom.wafer.simd.decision import SimdAnalysis
 
 Document = dict[str, Any]
 """A JSON object."""
@@ -54,7 +55,10 @@ def explanation(analysis: LayerAnalysis) -> Document:
             *(entry for result in analysis.graph.results for entry in _chains(result)),
             *(_adapt(adapter) for adapter in analysis.border.adapters if not adapter.inward),
         ],
-        "drivers": [_driver(estimate) for estimate in analysis.drivers],
+        "drivers": [
+            _driver(estimate, other)
+            for estimate, other in zip(analysis.drivers, analysis.compared, strict=True)
+        ],
         "reductions": [_reduction(reduction) for reduction in analysis.reductions],
         "remarks": [_remark(diagnostic) for diagnostic in (*analysis.remarks, *analysis.extension_remarks)],
     }
@@ -83,11 +87,28 @@ def _role(role: RoleResources) -> Document:
     }
 
 
-def _driver(estimate: DriverEstimate) -> Document:
+def driven_tasks(analysis: LayerAnalysis, estimate: DriverEstimate) -> tuple[SimdAnalysis, ...]:
+    """Return the tasks of the statements whose driver was chosen."""
+    names = {name for name, _ in estimate.drivers}
+    return tuple(simd for simd in analysis.simd if simd.task.statement.name in names)
+
+
+def _driver(estimate: DriverEstimate, analysis: LayerAnalysis | None) -> Document:
+    tasks = () if analysis is None else driven_tasks(analysis, estimate)
     return {
         "trigger": dict(estimate.drivers),
         "cycles": None if estimate.cycles is None else round(estimate.cycles, 1),
         "refused": estimate.reason or None,
+        "tasks": [_way(task, analysis) for task in tasks if analysis is not None],
+    }
+
+
+def _way(task: SimdAnalysis, analysis: LayerAnalysis) -> Document:
+    return {
+        "statement": task.task.statement.name,
+        "driver": None if task.task.stream is None else task.task.stream.tensor,
+        "whole_stream": task.whole is not None,
+        "instructions": cost_entries(task, analysis.arrays, analysis.options),
     }
 
 

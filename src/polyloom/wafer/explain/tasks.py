@@ -45,7 +45,7 @@ def compute_entry(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], opti
         **_extra(paper.extra),  # (36) (38) (40) (41)
         **_accesses(analysis, arrays),  # (25) (26) (37) (39)
         "enumeration": _enumeration(paper),  # (42) (43)
-        "simd": {**_simd(analysis), "costs": _costs(analysis, arrays, options)},
+        "simd": {**_simd(analysis), "costs": cost_entries(analysis, arrays, options)},
     }
 
 
@@ -147,7 +147,10 @@ def _coordinates(analysis: SimdAnalysis) -> Document | None:
     return {"map": function_text(compression.map), "instances": relation_text(compression.compressed)}
 
 
-def _costs(analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions) -> list[Document]:
+def cost_entries(
+    analysis: SimdAnalysis, arrays: Mapping[str, LocalArray], options: SimdOptions
+) -> list[Document]:
+    """Return what each instruction of a task takes."""
     costs = instruction_costs(analysis, arrays, options)
     return [{**vars(cost), "operands": [vars(operand) for operand in cost.operands]} for cost in costs]
 
