@@ -107,7 +107,7 @@ def leaky(x: Expression, slope: Expression | float) -> Expression:
 
 def elu(x: Expression, alpha: float, scale: float = 1.0, inner: float = 1.0) -> Expression:
     """Return ``scale * (x > 0 ? x : alpha * (exp(x / inner) - 1))``."""
-    negative = (scalar.exp(x if inner == 1.0 else x / inner) - 1) * alpha
+    negative = expm1(x if inner == 1.0 else x / inner) * alpha
     found = scalar.select(x > 0, x, negative)
     return found if scale == 1.0 else found * scale
 

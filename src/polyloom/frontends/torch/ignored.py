@@ -25,8 +25,8 @@ _TYPES = ("dtype", "input_dtype", "out_dtype", "out_int32")
 _ORDER = ("sorted", "stable")
 """Results are sorted always, and equal elements keep their order."""
 
-_AXES = ("dim", "dim0", "dim1", "axis0", "axis1", "start_dim", "end_dim")
-"""Scalars have no axes; PyTorch lets 0 and -1 name one."""
+_AXES = ("dim", "dim0", "dim1", "axis0", "axis1", "start_dim", "end_dim", "keepdim", "descending")
+"""Scalars have no axes; PyTorch lets 0 and -1 name one, which may be kept, or sorted."""
 
 _IRRELEVANT = frozenset((*_MEMORY, *_GRADIENTS, *_ALGORITHM, *_TYPES, *_ORDER, "implicit"))
 

@@ -22,6 +22,7 @@ from polyloom.frontends.graph.basis import (
     Value,
     expanded,
     is_extreme,
+    is_nan,
     iterators,
     refuse_if,
     scalar,
@@ -107,8 +108,11 @@ def _counts(window: Window, counted: Window | None, shape: Sequence[int]) -> NDA
     return np.maximum(total, 1)
 
 
-def first_maximum(b: Builder, x: Value, window: Window, maxima: Value) -> Value:
-    """Return which element of each window is the first maximum, counted row by row in the window."""
+def first_maximum(b: Builder, x: Value, window: Window, maxima: Value, *, last_nan: bool = False) -> Value:
+    """Return which element of each window is the first maximum, counted row by row in the window.
+
+    Padding is none, also where nothing is larger than it. ``last_nan``: of several NaN the last counts.
+    """
     inside = padded(b, x, (0, 0, *window.before), (0, 0, *window.after), x.type.lowest)
     domain, read, write = _domain(window, x)
     count = int(np.prod(window.sizes))
@@ -116,15 +120,32 @@ def first_maximum(b: Builder, x: Value, window: Window, maxima: Value) -> Value:
     axes = iterators(len(domain))
     own = axes[2 + window.rank :]
     terms = [Term(inside, read), Term(maxima, write), Term(numbers, own)]
-    return b.statement(
-        domain,
-        terms,
-        maxima.shape,
-        write,
-        lambda v, m, k: scalar.select(is_extreme(v, m), k, count),
-        Combine.MINIMUM,
-        "first",
-    )
+    if any((*window.before, *window.after)):
+        terms.append(Term(b.constant(_without_border(window, x.shape[2:])), read[2:]))
+
+    def place(v: Expression, m: Expression, k: Expression, *seen: Expression) -> Expression:
+        found = scalar.select(is_extreme(v, m), _marked(v, k, last_nan), count - 1)
+        return scalar.select(seen[0], found, scalar.number(count - 1, k.type)) if seen else found
+
+    found = b.statement(domain, terms, maxima.shape, write, place, Combine.MINIMUM, "first")
+    return _unmarked(b, found, x.type, last_nan)
+
+
+def _without_border(window: Window, shape: Sequence[int]) -> NDArray:
+    """Return which places of padded data are of the data."""
+    pairs = zip(window.before, window.after, strict=True)
+    return np.pad(np.ones(tuple(shape), np.bool_), tuple(pairs))
+
+
+def _marked(v: Expression, number: Expression, last_nan: bool) -> Expression:
+    """Return a number, for a NaN of which the last counts ``-1 - number``, which is less than all others."""
+    return scalar.select(is_nan(v), -1 - number, number) if last_nan and v.type.is_float else number
+
+
+def _unmarked(b: Builder, found: Value, kind: ElementType, last_nan: bool) -> Value:
+    if not (last_nan and kind.is_float):
+        return found
+    return mapped(b, lambda k: scalar.select(k < 0, -1 - k, k), found, hint="place")
 
 
 def max_pool_gradient(b: Builder, x: Value, maxima: Value, dy: Value, window: Window) -> Value:
@@ -213,8 +234,10 @@ def maxima_of_parts(b: Builder, x: Value, parts: Sequence[NDArray]) -> Value:
     return x
 
 
-def places_in_parts(b: Builder, x: Value, maxima: Value, parts: Sequence[NDArray]) -> Value:
-    """Return where the first maximum of each part is in the plane of its channel."""
+def places_in_parts(
+    b: Builder, x: Value, maxima: Value, parts: Sequence[NDArray], *, last_nan: bool = False
+) -> Value:
+    """Return where the first maximum of each part is in the plane of its channel (NaN: ``first_maximum``)."""
     rank = len(parts)
     axes = iterators(2 + 2 * rank)
     o, i = axes[2 : 2 + rank], axes[2 + rank :]
@@ -222,7 +245,7 @@ def places_in_parts(b: Builder, x: Value, maxima: Value, parts: Sequence[NDArray
     numbers = b.constant(np.arange(plane, dtype=np.int64).reshape(x.shape[2:]))
 
     def place(number: Expression, v: Expression, m: Expression, *seen: Expression) -> Expression:
-        found = scalar.select(is_extreme(v, m), number, plane)
+        found = scalar.select(is_extreme(v, m), _marked(v, number, last_nan), plane)
         for inside in seen:
             found = scalar.select(inside, found, scalar.number(plane, number.type))
         return found
@@ -230,7 +253,8 @@ def places_in_parts(b: Builder, x: Value, maxima: Value, parts: Sequence[NDArray
     terms = [Term(numbers, i), Term(x, (*axes[:2], *i)), Term(maxima, axes[: 2 + rank])]
     terms += [Term(b.constant(seen), (p, q)) for seen, p, q in zip(parts, o, i, strict=True)]
     domain = (*maxima.shape, *x.shape[2:])
-    return b.statement(domain, terms, maxima.shape, axes[: 2 + rank], place, Combine.MINIMUM, "first")
+    first = b.statement(domain, terms, maxima.shape, axes[: 2 + rank], place, Combine.MINIMUM, "first")
+    return _unmarked(b, first, x.type, last_nan)
 
 
 def unpooled(

@@ -109,7 +109,7 @@ _UNARY: dict[str, Function] = {
     "Tanh": scalar.tanh,
     "Sigmoid": scalar.sigmoid,
     "Erf": scalar.erf,
-    "Erfc": lambda x: 1 - scalar.erf(x),
+    "Erfc": lambda x: scalar.unary(UnaryOp.ERFC, x),
     "Reciprocal": lambda x: 1 / x,
     "Inv": lambda x: 1 / x,
     "Sign": sign,

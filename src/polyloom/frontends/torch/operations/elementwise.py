@@ -119,9 +119,12 @@ def _scaled(x: Expression, factor: float) -> Expression:
 
 def floor_divided(a: Expression, b: Expression) -> Expression:
     """Return the quotient rounded down; of floats without the rounding of ``a / b`` in between."""
-    exact = (a - floor_remainder(a, b)) / b
     if not a.type.is_float:
-        return exact
+        return (a - floor_remainder(a, b)) / b
+    rest = scalar.remainder(a, b)
+    below = scalar.logical(BinaryOp.BIT_XOR, rest < 0, b < 0)
+    below = scalar.logical(BinaryOp.AND, scalar.different(rest, 0), below)
+    exact = (a - rest) / b - scalar.select(below, scalar.number(1, a.type), 0)
     return scalar.select(scalar.equal(b, 0), a / b, scalar.unary(UnaryOp.ROUND, exact))
 
 
@@ -255,6 +258,27 @@ def _of_sign(x: Expression, y: Expression) -> Expression:
     return scalar.select(is_negative(y), -scalar.absolute(x), scalar.absolute(x))
 
 
+def _sign(x: Expression) -> Expression:
+    """Return -1, 0 or 1, of NaN 0."""
+    return scalar.select(is_nan(x), scalar.number(0, x.type), sign(x)) if x.type.is_float else sign(x)
+
+
+def _times_log(x: Expression, y: Expression) -> Expression:
+    """Return ``x * log(y)``, 0 where ``x`` is 0 and ``y`` is not NaN."""
+    return scalar.select(is_nan(y), y, times_log(x, y))
+
+
+def _unless_nan(function: Function, x: Expression, y: Expression) -> Expression:
+    """Return a function of two numbers, the other one where one of them is NaN."""
+    return scalar.select(is_nan(x), y, scalar.select(is_nan(y), x, function(x, y)))
+
+
+def _between(x: Expression, y: Expression, weight: Expression) -> Expression:
+    """Return ``x + weight * (y - x)``, from the nearer end, so that it is exact at both."""
+    near = scalar.absolute(weight) < 0.5
+    return scalar.select(near, x + weight * (y - x), y - (y - x) * (1 - weight))
+
+
 _UNARY: dict[str, Function] = {
     **{name: _whole_numbers_stay(op) for op, names in _OF.items() for name in names},
     "relu": relu,
@@ -272,10 +296,10 @@ _UNARY: dict[str, Function] = {
     "abs": scalar.absolute,
     "neg": scalar.negate,
     "negative": scalar.negate,
-    "sign": sign,
-    "sgn": sign,
+    "sign": _sign,
+    "sgn": _sign,
     "erf": scalar.erf,
-    "erfc": lambda x: 1 - scalar.erf(x),
+    "erfc": lambda x: scalar.unary(UnaryOp.ERFC, x),
     "asinh": asinh,
     "acosh": acosh,
     "atanh": atanh,
@@ -292,16 +316,16 @@ _UNARY: dict[str, Function] = {
 }
 
 _BINARY: dict[str, Function] = {
-    "maximum": scalar.maximum,
-    "minimum": scalar.minimum,
+    "fmax": lambda x, y: _unless_nan(scalar.maximum, x, y),
+    "fmin": lambda x, y: _unless_nan(scalar.minimum, x, y),
     "remainder": floor_remainder,
     "fmod": scalar.remainder,
     "atan2": lambda y, x: scalar.bits(BinaryOp.ATAN2, y, x),
     "hypot": lambda x, y: scalar.bits(BinaryOp.HYPOT, x, y),
     "floor_divide": floor_divided,
     "copysign": _of_sign,
-    "xlogy": times_log,
-    "special_xlogy": times_log,
+    "xlogy": _times_log,
+    "special_xlogy": _times_log,
 }
 
 _COMPARED = {
@@ -316,6 +340,8 @@ _COMPARED = {
 
 _NOT = maps(scalar.negation, operand("self", ElementType.BOOL))
 _PRODUCT = _of_kind(logical(BinaryOp.AND), maps(scalar.multiply, *_TERMS))
+LARGER = _of_kind(logical(BinaryOp.OR), maps(scalar.maximum, *_TERMS))
+SMALLER = _of_kind(logical(BinaryOp.AND), maps(scalar.minimum, *_TERMS))
 _BITWISE = {
     "and": _of_kind(logical(BinaryOp.AND), _bits(BinaryOp.BIT_AND)),
     "or": _of_kind(logical(BinaryOp.OR), _bits(BinaryOp.BIT_OR)),
@@ -341,14 +367,13 @@ OPERATIONS = operations(
         "rsub": maps(_LESS, *_TERMS[::-1], attribute("alpha", 1)),
         **dict.fromkeys(("mul", "multiply"), _PRODUCT),
         **dict.fromkeys(("div", "divide", "true_divide"), _QUOTIENT),
+        "maximum": LARGER,
+        "minimum": SMALLER,
         "pow": _power,
         "round": maps(_round, SELF, integer("decimals", 0)),
         "addcmul": _addc(scalar.multiply),
         "addcdiv": _addc(scalar.divide),
-        "lerp": maps(
-            lambda x, y, w: x + w * (y - x),
-            *map(operand, ("self", "end", "weight")),
-        ),
+        "lerp": maps(_between, *map(operand, ("self", "end", "weight"))),
         **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "clip"), _clamp),
         "where": maps(scalar.select, operand("condition", ElementType.BOOL), SELF, OTHER),
         "masked_fill": maps(scalar.select, operand("mask", ElementType.BOOL), operand("value"), SELF),

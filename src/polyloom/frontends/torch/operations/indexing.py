@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 
@@ -241,24 +241,45 @@ def _part(c: Call, index: Value) -> Value:
 _NAMED = {"sum": Combine.ADD, "prod": Combine.MULTIPLY, "amax": Combine.MAXIMUM, "amin": Combine.MINIMUM}
 
 
+Update = Callable[[Value, Value, Combine | None], Value]
+"""Elements at positions combined with others, or replaced by them: of data and the others."""
+
+
 def _scatter_reduce(c: Call) -> Sequence[Value]:
     """What a tensor has at positions along an axis, or not, combined with what comes there."""
-    x, index, name = c.input(), c.input("index"), c.text("reduce")
+    x, index = c.input(), c.input("index")
+    at = c.axis("dim", x.rank)
+    return only(
+        _combined_there(c, _part(c, index), lambda v, new, by: elements_updated(c.b, v, at, index, new, by))
+    )
+
+
+def _index_reduce(c: Call) -> Sequence[Value]:
+    """The same of slices along an axis."""
+    x = c.input()
+    at = c.axis("dim", x.rank)
+    positions = wrapped(c.b, c.input("index"), x.shape[at])
+    return only(
+        _combined_there(c, c.input("source"), lambda v, new, by: _rows_along(c, v, at, positions, new, by))
+    )
+
+
+def _combined_there(c: Call, part: Value, update: Update) -> Value:
+    """Return ``self`` combined with a part as ``reduce`` says; what it had there counts or not."""
+    x, name = c.input(), c.text("reduce")
     refuse_if(name not in _NAMED and name != "mean", f"the reduction `{name}`")
-    combine, part, at = _NAMED.get(name, Combine.ADD), _part(c, index), c.axis("dim", x.rank)
+    combine = _NAMED.get(name, Combine.ADD)
 
     def started(v: Value, number: float) -> Value:
         """Return what is there before, or a number where something comes."""
-        if c.flag("include_self", True):
-            return v
-        return elements_updated(c.b, v, at, index, filled(c.b, index.shape, number, x.type), None)
+        return v if c.flag("include_self", True) else update(v, filled(c.b, part.shape, number, x.type), None)
 
-    found = elements_updated(c.b, started(x, neutral(combine, x.type)), at, index, part, combine)
+    found = update(started(x, neutral(combine, x.type)), part, combine)
     if name != "mean":
-        return only(found)
-    ones = filled(c.b, index.shape, 1, x.type)
-    counts = elements_updated(c.b, started(filled(c.b, x.shape, 1, x.type), 0), at, index, ones, Combine.ADD)
-    return only(mapped(c.b, scalar.divide if x.type.is_float else floor_divided, found, counts))
+        return found
+    ones = filled(c.b, part.shape, 1, x.type)
+    counts = update(started(filled(c.b, x.shape, 1, x.type), 0), ones, Combine.ADD)
+    return mapped(c.b, scalar.divide if x.type.is_float else floor_divided, found, counts)
 
 
 def _index_updated(c: Call, combine: Combine | None) -> Sequence[Value]:
@@ -330,6 +351,7 @@ OPERATIONS = operations(
             Combine.ADD,
         ),
         "scatter_reduce": _scatter_reduce,
+        "index_reduce": _index_reduce,
         "index_copy": partial(_index_updated, combine=None),
         "slice_scatter": _slice_scatter,
         "index_add": partial(_index_updated, combine=Combine.ADD),

@@ -68,6 +68,7 @@ def _added_product(c: Call, left: str, right: str, *, summed: bool = False) -> S
     else:
         product = matrix_product(c.b, one, two, hint="product")
     if beta == 0:
+        c.input()  # no matter, whatever it holds
         return only(mapped(c.b, scalar.multiply, product, alpha))
     times: Function = lambda v, n: v if n == 1 else v * n  # noqa: E731
     return only(mapped(c.b, lambda p, s: times(p, alpha) + times(s, beta), product, c.input()))

@@ -31,16 +31,22 @@ from polyloom.frontends.graph.core import (
 )
 from polyloom.frontends.torch.call import Call, operations
 from polyloom.frontends.torch.operations.promotion import common_type
+from polyloom.frontends.torch.operations.scalars import itself, scalars_stay
 
 
 def _of_rank(c: Call) -> Sequence[Value]:
     x = c.input()
+    if x.rank == 0:
+        refuse_if(c.integer("k") != 1, f"element {c.integer('k')} of 1")
+        return itself(c)
     return _element_in_order(c, x, c.axis("dim", x.rank, -1), c.integer("k") - 1)
 
 
 def _median(c: Call) -> Sequence[Value]:
     """The middle element in order, of two the smaller; along an axis with its position."""
     x = c.input()
+    if c.given("dim") and x.rank == 0:
+        return itself(c)
     if c.given("dim"):
         at = c.axis("dim", x.rank)
         found = _middle(c, x, at)
@@ -90,20 +96,31 @@ def _placed_in_order(c: Call, rows: Value, *, equal_too: bool) -> Value:
     return reshaped(c.b, found, values.shape) if one else found
 
 
-_sorted = op(
-    ranked,
-    X,
-    at("dim", -1),
-    From(lambda c: c.input().shape[c.axis("dim", c.input().rank, -1)]),
-    largest=flag("descending"),
-    kind=ElementType.INT64,
+_of_axis = op(ranked, X, at("dim", -1), integer("k"), largest=flag("largest", True), kind=ElementType.INT64)
+
+
+def _top(c: Call) -> Sequence[Value]:
+    if c.input().rank:
+        return _of_axis(c)
+    refuse_if(c.integer("k") != 1, f"{c.integer('k')} of 1 element")
+    c.flag("largest", True)  # no matter: there is one
+    return itself(c)
+
+
+_sorted = scalars_stay(
+    op(
+        ranked,
+        X,
+        at("dim", -1),
+        From(lambda c: c.input().shape[c.axis("dim", c.input().rank, -1)]),
+        largest=flag("descending"),
+        kind=ElementType.INT64,
+    )
 )
 
 OPERATIONS = operations(
     {
-        "topk": op(
-            ranked, X, at("dim", -1), integer("k"), largest=flag("largest", True), kind=ElementType.INT64
-        ),
+        "topk": _top,
         "sort": _sorted,
         "argsort": lambda c: _sorted(c)[1:],
         "median": _median,

@@ -81,7 +81,7 @@ def _max_pool(c: Call, x: Value) -> Sequence[Value]:
 
 
 def _places(c: Call, x: Value, window: Window, found: Value) -> Value:
-    first = first_maximum(c.b, x, window, found)
+    first = first_maximum(c.b, x, window, found, last_nan=True)
     return flat_positions(c.b, first, window, (1, 1, *x.shape[2:]), column_major=False)
 
 
@@ -125,6 +125,7 @@ def _average_pool(c: Call, x: Value) -> Sequence[Value]:
     window = _ceiled(c, x)
     if not c.given("divisor_override"):
         return only(average_pool(c.b, x, window, _counted(c, x)))
+    c.flag("count_include_pad", True)  # no matter: the divisor is given
     total = pooled(c.b, x, window, Combine.ADD, hint="sum")
     return only(mapped(c.b, scalar.divide, total, c.integer("divisor_override")))
 
@@ -184,7 +185,7 @@ def _adaptive_max(c: Call, x: Value) -> Sequence[Value]:
         return found, _places(c, x, window, found)
     parts = [_shares(old, new) > 0 for old, new in zip(x.shape[2:], shape, strict=True)]
     found = maxima_of_parts(c.b, x, parts)
-    return found, places_in_parts(c.b, x, found, parts)
+    return found, places_in_parts(c.b, x, found, parts, last_nan=True)
 
 
 def _adaptive_max_gradient(c: Call, x: Value, dy: Value, places: Value) -> Sequence[Value]:

@@ -42,10 +42,24 @@ from polyloom.frontends.graph.core import (
 )
 from polyloom.frontends.torch.arguments import AXES, KEEP, REDUCTION, SELF, operand
 from polyloom.frontends.torch.call import Call, Lowering, operations
+from polyloom.frontends.torch.operations.elementwise import LARGER, SMALLER
+from polyloom.frontends.torch.operations.scalars import itself, scalars_stay
 
 
 def _same(x: Expression) -> Expression:
     return x
+
+
+def _end(combine: Combine) -> Lowering:
+    """Return ``amax`` or ``amin``, of truth values too."""
+
+    def lowered(c: Call) -> Sequence[Value]:
+        kind = c.input().type
+        x = cast(c.b, c.input(), ElementType.UINT8, "digits") if kind is ElementType.BOOL else c.input()
+        found = reduced(c.b, combine, x, c.axes("dim", x.rank), keep=c.flag("keepdim"))
+        return only(cast(c.b, found, kind))
+
+    return lowered
 
 
 def _reduction(combine: Combine, function: Function = _same) -> Lowering:
@@ -56,13 +70,13 @@ def _reduction(combine: Combine, function: Function = _same) -> Lowering:
 def _extreme(c: Call, *, largest: bool) -> Sequence[Value]:
     """``max`` or ``min``: of all, along an axis (with positions), or of two tensors."""
     if c.is_tensor("other"):
-        function = scalar.maximum if largest else scalar.minimum
-        return only(mapped(c.b, function, c.operand("self", c.type), c.operand("other", c.type)))
+        return (LARGER if largest else SMALLER)(c)
     combine, kind = Combine.MAXIMUM if largest else Combine.MINIMUM, c.input().type
     x = cast(c.b, c.input(), ElementType.UINT8, "digits") if kind is ElementType.BOOL else c.input()
     if not c.given("dim"):
         return only(cast(c.b, reduced(c.b, combine, x, range(x.rank), keep=False), kind))
-    refuse_if(x.rank == 0, "an axis of a scalar")
+    if x.rank == 0:
+        return itself(c)
     at = c.axis("dim", x.rank)
     found = reduced(c.b, combine, x, [at], keep=c.flag("keepdim"), hint="values")
     place = arg_extreme(c.b, x, at, largest=largest, last=False, kind=ElementType.INT64)
@@ -71,12 +85,12 @@ def _extreme(c: Call, *, largest: bool) -> Sequence[Value]:
 
 def _position(c: Call, *, largest: bool) -> Sequence[Value]:
     x = c.input()
-    flat = x if c.given("dim") else reshaped(c.b, x, [x.size])
+    flat = x if c.given("dim") and x.rank else reshaped(c.b, x, [x.size])
     at = c.axis("dim", flat.rank, 0)
     place = arg_extreme(c.b, flat, at, largest=largest, last=False, kind=c.type)
     if not c.flag("keepdim"):
         return only(squeezed(place, [at]))
-    return only(place if c.given("dim") else unsqueezed(squeezed(place, [0]), range(x.rank)))
+    return only(place if flat is x else unsqueezed(squeezed(place, [0]), range(x.rank)))
 
 
 def _amount(c: Call, combine: Combine) -> Sequence[Value]:
@@ -113,7 +127,7 @@ def _cumulative(c: Call, function: Callable[[Builder, Value, int], Value]) -> Se
 
 
 def _cumulative_extreme(*, largest: bool) -> Lowering:
-    return op(cumulative_extreme, X, at("dim"), ElementType.INT64, largest=largest)
+    return scalars_stay(op(cumulative_extreme, X, at("dim"), ElementType.INT64, largest=largest))
 
 
 def _loss(function: Function, *more: From) -> Lowering:
@@ -146,8 +160,8 @@ OPERATIONS = operations(
     {
         "sum": _reduction(Combine.ADD),
         "prod": _reduction(Combine.MULTIPLY),
-        "amax": _reduction(Combine.MAXIMUM),
-        "amin": _reduction(Combine.MINIMUM),
+        "amax": _end(Combine.MAXIMUM),
+        "amin": _end(Combine.MINIMUM),
         "max": partial(_extreme, largest=True),
         "min": partial(_extreme, largest=False),
         "argmax": partial(_position, largest=True),

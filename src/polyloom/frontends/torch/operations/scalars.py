@@ -1,0 +1,18 @@
+"""Operations along an axis of a tensor without axes, which PyTorch takes for one of one element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyloom.frontends.graph.core import ElementType, Value, filled
+from polyloom.frontends.torch.call import Call, Lowering
+
+
+def itself(c: Call) -> Sequence[Value]:
+    """Return a scalar as what an operation picks of it, and its position."""
+    return c.input(), filled(c.b, (), 0, ElementType.INT64)
+
+
+def scalars_stay(lowering: Lowering) -> Lowering:
+    """Return an operation that gives elements of an axis and their positions, for scalars too."""
+    return lambda c: (lowering if c.input().rank else itself)(c)
