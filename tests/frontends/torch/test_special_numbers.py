@@ -86,3 +86,18 @@ def test_the_last_nan_of_a_window_is_its_maximum() -> None:
     for parts, places in ((1, [5]), (2, [2, 5])):
         found = computed("adaptive_max_pool1d", x, {"output_size": (parts,)}, "float32", "int64")[1]
         assert found.tolist() == [[places]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "left", "right"),
+    [
+        ("int32", [10, 0, 0, -(2**31)], [2, 0, -1, -1]),
+        ("int64", [10, 100 << 33, 0, -(1 << 31)], [2, 0, -1, -1]),
+        ("uint8", [10, 0, 0, 0], [2, 0, 0, 0]),
+    ],
+)
+def test_by_as_many_bits_as_there_are_all_go_out(kind: str, left: list[int], right: list[int]) -> None:
+    numbers = np.array([5, 100, -7, -1]).astype(kind)
+    both = {"self": numbers, "other": np.array([1, 33, 64, 31], kind)}
+    assert computed("bitwise_left_shift", both, {}, kind)[0].tolist() == left
+    assert computed("bitwise_right_shift", both, {}, kind)[0].tolist() == right

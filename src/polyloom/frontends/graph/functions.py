@@ -22,6 +22,18 @@ def floor_remainder(a: Expression, b: Expression) -> Expression:
     return scalar.select(wrong, rest + b, rest)
 
 
+def shifted(x: Expression, n: Expression, *, left: bool) -> Expression:
+    """Return bits moved; by as many as there are, or by less than none, all go out and only signs come in."""
+    moved = scalar.bits(BinaryOp.SHIFT_LEFT if left else BinaryOp.SHIFT_RIGHT, x, n)
+    fits = scalar.compare(CompareOp.LT, n, 8 * x.type.size)
+    out = scalar.number(0, x.type)
+    if not x.type.value.startswith("u"):
+        fits = scalar.logical(BinaryOp.AND, fits, scalar.compare(CompareOp.GE, n, 0))
+        signs = scalar.select(scalar.compare(CompareOp.LT, x, 0), scalar.number(-1, x.type), 0)
+        out = out if left else signs
+    return scalar.select(fits, moved, out)
+
+
 def power(a: Expression, b: Expression) -> Expression:
     """Return ``pow(a, b)``; of integers by float64, which holds every result below 2^53."""
     if a.type.is_float:

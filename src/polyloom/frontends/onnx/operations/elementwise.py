@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ from polyloom.frontends.graph.core import (
     refused,
     relu,
     scalar,
+    shifted,
     sign,
     softplus,
     softsign,
@@ -129,19 +130,7 @@ def _bit_shift(c: Context) -> Sequence[Value]:
     """BitShift: by a width or more, or a negative number, all bits go out, and only signs come in."""
     direction = c.text("direction")
     refuse_if(direction not in ("LEFT", "RIGHT"), f"the direction `{direction}`")
-    left = direction == "LEFT"
-
-    def function(x: Expression, n: Expression) -> Expression:
-        shifted = scalar.bits(BinaryOp.SHIFT_LEFT if left else BinaryOp.SHIFT_RIGHT, x, n)
-        fits = scalar.compare(CompareOp.LT, n, 8 * x.type.size)
-        out = scalar.number(0, x.type)
-        if not x.type.value.startswith("u"):
-            fits = scalar.logical(BinaryOp.AND, fits, scalar.compare(CompareOp.GE, n, 0))
-            sign_bits = scalar.select(scalar.compare(CompareOp.LT, x, 0), scalar.number(-1, x.type), 0)
-            out = out if left else sign_bits
-        return scalar.select(fits, shifted, out)
-
-    return binary(function)(c)
+    return binary(partial(shifted, left=direction == "LEFT"))(c)
 
 
 def type_of(number: Any) -> ElementType:

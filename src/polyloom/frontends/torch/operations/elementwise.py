@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -50,6 +51,7 @@ from polyloom.frontends.graph.core import (
     relu,
     scalar,
     selu,
+    shifted,
     sigmoid_gradient,
     sign,
     silu,
@@ -346,8 +348,8 @@ _BITWISE = {
     "and": _of_kind(logical(BinaryOp.AND), _bits(BinaryOp.BIT_AND)),
     "or": _of_kind(logical(BinaryOp.OR), _bits(BinaryOp.BIT_OR)),
     "xor": _of_kind(logical(BinaryOp.BIT_XOR), _bits(BinaryOp.BIT_XOR)),
-    "left_shift": _bits(BinaryOp.SHIFT_LEFT),
-    "right_shift": _bits(BinaryOp.SHIFT_RIGHT),
+    "left_shift": maps(partial(shifted, left=True), *_TERMS),
+    "right_shift": maps(partial(shifted, left=False), *_TERMS),
 }
 _LESS = lambda x, y, n: x - _scaled(y, n)  # noqa: E731
 _QUOTIENT = maps(_quotient, *_TERMS, attribute("rounding_mode"))
