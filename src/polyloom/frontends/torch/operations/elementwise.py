@@ -344,7 +344,7 @@ _NOT = maps(scalar.negation, operand("self", ElementType.BOOL))
 _PRODUCT = _of_kind(logical(BinaryOp.AND), maps(scalar.multiply, *_TERMS))
 LARGER = _of_kind(logical(BinaryOp.OR), maps(scalar.maximum, *_TERMS))
 SMALLER = _of_kind(logical(BinaryOp.AND), maps(scalar.minimum, *_TERMS))
-_BITWISE = {
+_BITWISE: dict[str, Lowering] = {
     "and": _of_kind(logical(BinaryOp.AND), _bits(BinaryOp.BIT_AND)),
     "or": _of_kind(logical(BinaryOp.OR), _bits(BinaryOp.BIT_OR)),
     "xor": _of_kind(logical(BinaryOp.BIT_XOR), _bits(BinaryOp.BIT_XOR)),
