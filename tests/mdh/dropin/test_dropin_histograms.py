@@ -41,9 +41,9 @@ void many(int n, const unsigned short x[n], int h[65536]) {
 }
 """
 FLAGS = ("-O1", "-fopenmp", "-ffp-contract=off", "-shared", "-fPIC", "-Wno-psabi")
-LENGTHS = (0, 1, 16383, 16384, 16385, 17408, 70001)
-ROWS = ((0, 9), (20000, 1), (1, 20000), (15, 1100), (16, 1024), (17, 997), (129, 130))
-COLOURS = ((0, 1), (1, 6000), (73, 75), (6000, 1))
+LENGTHS = (0, 1, 65535, 65536, 65537, 70001, 200003)
+ROWS = ((0, 9), (70000, 1), (1, 70000), (15, 4400), (16, 4096), (17, 3997), (257, 260))
+COLOURS = ((0, 1), (1, 24000), (147, 149), (24000, 1))
 
 
 def library(folder: Path, *files: str) -> ctypes.CDLL:

@@ -31,6 +31,7 @@ from polyloom.ir.integers import TRUE
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.dropin.folder import Side, Versions
 from polyloom.mdh.dropin.signature import TAKEN, Signature, header, qualifier
+from polyloom.mdh.lowering.chunked_scans import LEAST_COUNTED
 from polyloom.mdh.lowering.nests.past_caches import least_past, past_caches
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.native.execution import Schedules, function_of
@@ -94,11 +95,14 @@ class Version:
 
     @cached_property
     def has_parts(self) -> bool:
-        """Whether threads share a sum, of which they leave parts, or a histogram, with bins of their own."""
-        arrays = [s for s in walk(self.function.body) if isinstance(s, Array)]
-        held = [array for array in arrays if array.space is Space.GROUP]
-        are_parts = any(array.totals is not None and array.totals.parts for array in held)
-        return are_parts or any(array in arrays for array in self.function.body)
+        """Whether threads share a sum, of which they leave parts."""
+        arrays = [s for s in walk(self.function.body) if isinstance(s, Array) and s.space is Space.GROUP]
+        return any(array.totals is not None and array.totals.parts for array in arrays)
+
+    @property
+    def has_bins(self) -> bool:
+        """Whether threads share a histogram, each with bins of its own."""
+        return any(isinstance(s, Array) for s in self.function.body)
 
 
 def points_of(program: HostProgram) -> Sequence[IntExpression] | None:
@@ -171,11 +175,12 @@ def _versions(
     large = _past_caches(shared, points, function_of(program, chosen(in_rows), device), device)
     if large is not None:
         yield large
-    if not shared.has_parts:
+    if not (shared.has_parts or shared.has_bins):
         yield shared
         return
     alone = replace(device, compute_units=1)
-    yield replace(shared, asked=_any_has(points, LEAST_SHARED), ending="_of_many")
+    least = LEAST_COUNTED if shared.has_bins else LEAST_SHARED
+    yield replace(shared, asked=_any_has(points, least), ending="_of_many")
     yield Version(values, program, function_of(program, chosen(without_groups), alone))
 
 

@@ -47,7 +47,6 @@ from polyloom.mdh.device.devices import DeviceKind, DeviceModel
 from polyloom.mdh.lowering.kernels.nodes import nest_kernels
 from polyloom.mdh.lowering.launch import BufferArgument, Kernel, Launch, Temporary, TemporaryArgument
 from polyloom.mdh.lowering.sequential_nest import plain_nest
-from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
 from polyloom.mdh.schedule.addresses import known, names_used
 from polyloom.mdh.schedule.tiling import has_tiles
 from polyloom.polyhedra.loops.tree import (
@@ -73,7 +72,10 @@ OPEN_CHUNKS = 16
 BLOCK = 1 << 12
 """Points of the innermost dimension that a chunk of open extents takes in one turn."""
 
-FEW_BINS = LEAST_SHARED // 2
+LEAST_COUNTED = 1 << 16
+"""Points of open extents for which chunks have bins: of 20,000 one thread counts as fast as two."""
+
+FEW_BINS = LEAST_COUNTED // 2
 """Bins of all chunks of open extents: with as many points there is more to count than to bring together."""
 
 LEAST_FOR_BIN = 4
