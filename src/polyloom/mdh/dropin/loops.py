@@ -28,9 +28,12 @@ from math import prod
 from polyloom.ir.host import Buffer, Copy, HostProgram, MdHom, Nest, Role
 from polyloom.ir.inequalities import conjunction
 from polyloom.ir.integers import TRUE
+from polyloom.ir.transform.specialise import specialise
+from polyloom.ir.verification.passes import after_pass
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.dropin.folder import Side, Versions
 from polyloom.mdh.dropin.signature import TAKEN, Signature, header, qualifier
+from polyloom.mdh.dropin.unit_steps import unit_steps
 from polyloom.mdh.lowering.chunked_scans import LEAST_COUNTED
 from polyloom.mdh.lowering.nests.past_caches import least_past, past_caches
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
@@ -150,6 +153,18 @@ def c_side(device: DeviceModel, schedules: Schedules) -> Side:
 
 
 def _versions(
+    values: Mapping[str, int], program: HostProgram, device: DeviceModel, schedules: Schedules
+) -> Iterator[Version]:
+    """Yield a program for calls with steps of 1, if it has such, then for all others."""
+    steps: dict[str, int] = {} if values else dict.fromkeys(unit_steps(program), 1)
+    if steps:
+        special = after_pass("specialisation", specialise(program, steps))
+        for each in _by_points({}, special, device, schedules):
+            yield replace(each, values=steps, ending=f"_of_unit_steps{each.ending}")
+    yield from _by_points(values, program, device, schedules)
+
+
+def _by_points(
     values: Mapping[str, int], program: HostProgram, device: DeviceModel, schedules: Schedules
 ) -> Iterator[Version]:
     """Yield a program for threads; where they share a sum in parts, the same behind it, for few points.
@@ -364,13 +379,14 @@ class _Run:
     def lines(self) -> Iterator[str]:
         """Yield the run, behind the question whether the version's values are given."""
         names, values = self.call.names, self.version.values
-        is_given = " && ".join(f"{names[name]} == {value}" for name, value in values.items())
-        asked = self.version.asked
-        condition = is_given if asked is None else integer_c(asked, names, self.dialect)
-        if not condition:
+        conditions = [f"{names[name]} == {value}" for name, value in values.items()]
+        if self.version.asked is not None:
+            asked = integer_c(self.version.asked, names, self.dialect)
+            conditions.append(f"({asked})" if conditions else asked)
+        if not conditions:
             yield from self._body()
             return
-        yield f"if ({condition}) {{"
+        yield f"if ({' && '.join(conditions)}) {{"
         yield from (f"    {line}" for line in self._body())
         yield "}"
 

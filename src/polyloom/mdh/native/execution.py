@@ -33,6 +33,7 @@ from polyloom.mdh.lowering.invariant_fills import alike, hoisted_fills
 from polyloom.mdh.lowering.nests.carried_vectors import carried_vectors
 from polyloom.mdh.lowering.nests.independent_rows import independent_rows
 from polyloom.mdh.lowering.nests.interchanged_loops import interchanged_loops
+from polyloom.mdh.lowering.nests.invariant_branches import invariant_branches_outside
 from polyloom.mdh.lowering.nests.joined_updates import joined_updates
 from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vectors
 from polyloom.mdh.lowering.nests.maps_in_order import maps_in_order
@@ -151,7 +152,7 @@ def _tree_for(
     rows = rows_of(program, own)
     lower = lower_scheduled(program, lambda hom, around: choose(hom, around, device), rows.homs)
     tree = program_tree(program, lower, rows.reshaped, own=own, marked=marked)
-    tree = joined_updates(interchanged_loops(tree, device.compute_units))
+    tree = joined_updates(interchanged_loops(invariant_branches_outside(tree), device.compute_units))
     tree = scans_in_vectors(recurrences_in_vectors(tree, device.vector_bytes), device.vector_bytes)
     tree = reducing_loops(carried_vectors(tree, device.vector_bytes))
     tree = alone_if_quick(for_a_team(independent_rows(tree, device.compute_units)))

@@ -12,6 +12,7 @@ from polyloom.ir.expressions import Binary, BinaryOp, Compare, CompareOp, Consta
 from polyloom.ir.expressions import walk as parts_of
 from polyloom.mdh.tree.nodes import Array, Code, Compute, For, If, Kind, Let, Load, Store
 from polyloom.mdh.tree.rewrite import loads_of, values_of, walk
+from polyloom.polyhedra.loops.tree import Name, linear_terms
 
 MANY = 8
 """Half of the least number of vector registers."""
@@ -90,12 +91,19 @@ def may_stay_as_it_is(code: Code) -> bool:
 
 
 def sums_choices(code: Code) -> bool:
-    """Return whether a loop adds floats more than once to the same element, and not always what it has."""
+    """Return whether a loop adds floats more than once to one element, and not always what it has."""
     return any(
         is_guarded or _chooses(store.value.expression)
         for loop in _loops(code)
         for store, is_guarded in _sums(loop, vectors=False)
+        if not _moves(store, loop)
     )
+
+
+def _moves(store: Store, loop: For) -> bool:
+    """Return whether each iteration of a loop stores to another element."""
+    places = linear_terms([(1, s) for s in store.subscripts if not isinstance(s, Compute)][-1:])[0]
+    return any(term == Name(loop.iterator) for _, term in places)
 
 
 def squares_what_it_carries(code: Code) -> bool:

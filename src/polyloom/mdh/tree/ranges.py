@@ -159,7 +159,8 @@ def not_negative(condition: IntExpression) -> Bounds | None:
 def bound_of(condition: IntExpression, order: Sequence[str]) -> tuple[str, Bounds] | None:
     """Return the innermost iterator of a condition, and what is not negative; None where it is no bound.
 
-    ``order``: the iterators, the outermost loop's first.
+    ``order``: the iterators, the outermost loop's first. One of which there is more than once bounds its loop
+    by a quotient, where no other loop's iterator is in it.
     """
     found, names = not_negative(condition), names_in(condition)
     spoken = [name for name in order if name in names]
@@ -167,19 +168,30 @@ def bound_of(condition: IntExpression, order: Sequence[str]) -> tuple[str, Bound
         return None
     for expression in found:
         linear = [linear_in(expression, name) for name in spoken]
-        if None in linear or linear[-1] is None or abs(linear[-1][0]) != 1:
+        if None in linear or linear[-1] is None or linear[-1][0] == 0:
+            return None
+        if abs(linear[-1][0]) != 1 and len(spoken) > 1:
             return None
     return spoken[-1], found
 
 
 def limited(loop: For, expression: IntExpression) -> For:
-    """Return the part of a loop where an expression, with its iterator once, is not negative."""
+    """Return the part of a loop where an expression that is linear in its iterator is not negative.
+
+    ``2 * i + 3 - n``: from ``-floor((3 - n) / 2)`` on.
+    """
     found = linear_in(expression, loop.iterator)
-    assert found is not None and abs(found[0]) == 1
+    assert found is not None and found[0]
     coefficient, rest = found
     if coefficient > 0:
-        return bounded(loop, (*starts(loop), times(-1, rest)), ends(loop))
-    return bounded(loop, starts(loop), (*ends(loop), plus(rest, 1)))
+        return bounded(loop, (*starts(loop), times(-1, _quotient(rest, coefficient))), ends(loop))
+    return bounded(loop, starts(loop), (*ends(loop), plus(_quotient(rest, -coefficient), 1)))
+
+
+def _quotient(rest: IntExpression, divisor: int) -> IntExpression:
+    if isinstance(rest, Number):
+        return Number(rest.value // divisor)
+    return rest if divisor == 1 else Operation("floor", (rest, Number(divisor)))
 
 
 def multiple(expression: IntExpression, known: Mapping[str, int]) -> int:

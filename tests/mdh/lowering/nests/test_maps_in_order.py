@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,44 @@ def test_the_program_asks_where_a_step_tells_how_large_a_map_is(tmp_path: Path) 
 
 def test_strict_programs_keep_their_vectors(tmp_path: Path) -> None:
     assert copies(compiled(tmp_path, ORDERED["ahead"], 1, fp="strict"), 40_000)
+
+
+OPEN = {
+    "ahead": ("for (int i = 0; i < n; i++) a[i] = a[i + k] + b[i];", True),
+    "ahead, where it is asked": ("if (k > 0) for (int i = 0; i < n; i++) a[i] = a[i + k] + b[i];", True),
+    "two ahead": ("for (int i = 0; i < n; i++) a[i] = a[i + k] * a[i + 2 * k + 1];", True),
+    "one may be behind": ("for (int i = 1; i < n; i++) a[i] = a[i + k] + a[i - 1 + k];", False),
+}
+
+
+@pytest.mark.parametrize("form", OPEN)
+def test_distances_of_which_the_sign_is_known(form: str, tmp_path: Path) -> None:
+    """In drop-ins the step is open; all results are those of the C program."""
+    body, is_ordered = OPEN[form]
+    path = tmp_path / "f.c"
+    path.write_text(f"""#include <stdio.h>
+void f(int n, int k, float *a, float *b) {{
+#pragma scop
+{body}
+#pragma endscop
+}}
+int main(void) {{
+  for (int k = 0; k < 5; k++) for (int n = 1; n < 60; n += 13) {{
+    float a[80], b[80];
+    for (int i = 0; i < 80; i++) a[i] = i % 7 - 3, b[i] = i % 5;
+    f(n, k, a, b);
+    for (int i = 0; i < 80; i++) printf("%g\\n", a[i]);
+  }}
+  return 0;
+}}
+""")
+    polyloom.drop_in(path, target="c").write(tmp_path / "out")
+    text = (tmp_path / "out" / "polyloom_loops.c").read_text()
+    assert ("a_before" not in text) == is_ordered
+
+    def printed(*files: Path) -> str:
+        command = ["gcc", "-O2", "-Wno-psabi", *map(str, files), "-o", str(tmp_path / "run"), "-lm"]
+        subprocess.run(command, check=True)
+        return subprocess.run(tmp_path / "run", check=True, capture_output=True, text=True).stdout
+
+    assert printed(tmp_path / "out" / "f.c", tmp_path / "out" / "polyloom_loops.c") == printed(path)

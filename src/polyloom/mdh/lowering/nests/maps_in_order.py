@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from polyloom.ir.expressions import (
     Binary,
@@ -36,12 +37,13 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.host import Buffer, Copy, HostNode, HostProgram, Index, MdHom, Nest, Order, Role, View, uses
+from polyloom.ir.inequalities import conjunction, conjuncts
 from polyloom.ir.transform.flatten_dimensions import lie_in_rows, with_fewer_dimensions
 from polyloom.ir.transform.reroll_maps import rerolled
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.lowering.sequential_nest import plain_nest
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
-from polyloom.mdh.tree.ranges import plus
+from polyloom.mdh.tree.ranges import Bounds, not_negative, plus
 from polyloom.polyhedra.loops.tree import (
     Branch,
     IntExpression,
@@ -52,8 +54,11 @@ from polyloom.polyhedra.loops.tree import (
     Part,
     Tree,
     leaves_in,
+    linear_terms,
     loop_over,
+    names_in,
     product_of,
+    sum_of,
 )
 
 GAIN = 0.7
@@ -72,17 +77,19 @@ def maps_in_order(program: HostProgram, device: DeviceModel) -> HostProgram:
     touched = Counter(name for node in leaves_in(program.body) for name in uses([node]).all)
     local = {b.name for b in program.buffers if b.role is Role.LOCAL and touched[b.name] == 2}
     buffers = {b.name: b for b in program.buffers}
-    body = _InOrder(copies=frozenset(local), buffers=buffers, device=device).nodes(program.body)
-    return replace(program, body=body)
+    known = tuple(bound for part in conjuncts(program.context) for bound in not_negative(part) or ())
+    order = _InOrder(copies=frozenset(local), buffers=buffers, device=device, known=known)
+    return replace(program, body=order.nodes(program.body))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _InOrder:
-    """``copies``: local buffers that one node fills and one reads."""
+    """``copies``: local buffers that one node fills and one reads. ``known``: integers of at least 0."""
 
     copies: frozenset[str]
     buffers: Mapping[str, Buffer]
     device: DeviceModel
+    known: Bounds
 
     def nodes(self, nodes: Sequence[HostNode]) -> tuple[HostNode, ...]:
         found: list[HostNode] = []
@@ -92,11 +99,14 @@ class _InOrder:
             if not isinstance(node, MdHom) or not before:
                 continue
             others = found[: -1 - len(before)]
-            nest = _in_order(node, before, self.buffers)
-            if isinstance(nest, MdHom):
-                found = [*others, nest]
-            elif nest is not None:
-                found = [*others, *self._chosen(node, nest, before)]
+            asked, bare = _without_outer_guard(node)
+            known = (*self.known, *(bound for part in asked for bound in not_negative(part) or ()))
+            nest = _in_order(bare, before, self.buffers, known)
+            if nest is None:
+                continue
+            chosen = (nest,) if isinstance(nest, MdHom) else self._chosen(bare, nest, before)
+            condition = conjunction(asked)
+            found = [*others, *(chosen if condition is None else (Branch(condition, chosen, ()),))]
         return tuple(found)
 
     def _chosen(self, node: MdHom, nest: Nest, copies: Sequence[_Copying]) -> tuple[HostNode, ...]:
@@ -158,7 +168,20 @@ def _without_copies(view: View, copies: Sequence[_Copying]) -> View | None:
     return view
 
 
-def _in_order(node: MdHom, copies: Sequence[_Copying], buffers: Mapping[str, Buffer]) -> Nest | MdHom | None:
+def _without_outer_guard(node: MdHom) -> tuple[list[IntExpression], MdHom]:
+    """Return conditions of a map that none of its points decides, and the map where they hold."""
+    if any(o.order is not Order.CONCATENATE for o in node.combine):
+        return [], node
+    parts = {name: list(conjuncts(getattr(node, name))) for name in ("guard", "written")}
+    inside = {n: [c for c in found if names_in(c) & set(node.iterators)] for n, found in parts.items()}
+    outside = [c for n, found in parts.items() for c in found if c not in inside[n]]
+    guard, written = conjunction(inside["guard"]), conjunction(inside["written"])
+    return list(dict.fromkeys(outside)), replace(node, guard=guard, written=written)
+
+
+def _in_order(
+    node: MdHom, copies: Sequence[_Copying], buffers: Mapping[str, Buffer], known: Bounds
+) -> Nest | MdHom | None:
     """Return a map in place as loops in an order that overwrites nothing too early, if there is one.
 
     Itself without its copies where no point overwrites what another one reads.
@@ -172,7 +195,7 @@ def _in_order(node: MdHom, copies: Sequence[_Copying], buffers: Mapping[str, Buf
     if not _is_plain(moved):
         return None
     pairs = [(out, view) for out in moved.outputs for view in moved.inputs if view.buffer == out.buffer]
-    steps = [_points_between(out, view, moved.extents) for out, view in pairs]
+    steps = [_points_between(out, view, moved.extents, known) for out, view in pairs]
     if any(step is None for step in steps):
         return None
     if not any(step and any(step) for step in steps) and not node.written:
@@ -231,25 +254,37 @@ def _is_along_rows(view: View) -> bool:
     return not any(steps[:-1]) and (not steps or steps[-1] in (0, 1))
 
 
-def _points_between(out: View, view: View, extents: Sequence[IntExpression]) -> tuple[int, ...] | None:
+def _points_between(
+    out: View, view: View, extents: Sequence[IntExpression], known: Bounds
+) -> tuple[int, ...] | None:
     """Return how many points later what a view reads at a point is overwritten; zeros: never, or by itself.
 
-    None where that is not the same everywhere.
+    None where that is not the same everywhere. A distance of which only the sign is known is taken for one
+    point: it may be none, so it is of use where all others go the same way.
     """
     writes, reads = out.affine, view.affine
     found = [0] * len(writes[0].coefficients) if writes else []
     seen: set[int] = set()
-    never = False
+    never = has_open = False
     for w, r in zip(writes, reads, strict=True):
         apart, moved = plus(r.offset, w.offset, -1), [k for k, c in enumerate(w.coefficients) if c]
-        if w.coefficients != r.coefficients or not isinstance(apart, Number) or len(moved) > 1:
+        if w.coefficients != r.coefficients or len(moved) > 1:
             return None
+        if not isinstance(apart, Number):
+            sign = _sign(apart, known)
+            if not moved or moved[0] in seen or not sign:
+                return None
+            has_open, found[moved[0]] = True, sign if w.coefficients[moved[0]] > 0 else -sign
+            seen.add(moved[0])
+            continue
         if not moved:
             never = never or apart.value != 0
             continue
         steps, rest = divmod(apart.value, w.coefficients[moved[0]])
         never = never or rest != 0
         if moved[0] in seen and found[moved[0]] != steps:
+            if has_open:
+                return None
             never = True
         extent = extents[moved[0]]
         never = never or (isinstance(extent, Number) and abs(steps) >= extent.value)
@@ -257,4 +292,15 @@ def _points_between(out: View, view: View, extents: Sequence[IntExpression]) -> 
         seen.add(moved[0])
     if never:
         return (0,) * len(found)
-    return tuple(found) if len(seen) == len(found) else None
+    is_one_way = min(found, default=0) >= 0 or max(found, default=0) <= 0
+    return tuple(found) if len(seen) == len(found) and (is_one_way or not has_open) else None
+
+
+def _sign(number: IntExpression, known: Bounds) -> int:
+    """Return 1 where an integer is known not to be negative, -1 where not to be positive, else 0."""
+    factors = {abs(factor) for factor, _ in linear_terms([(1, number)])[0]}
+    for sign, bound, factor in product((1, -1), known, factors):
+        more = sum_of([(sign, number), (-factor, bound)])
+        if isinstance(more, Number) and more.value >= 0:
+            return sign
+    return 0

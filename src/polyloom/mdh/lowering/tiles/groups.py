@@ -17,6 +17,7 @@ from polyloom.mdh.lowering.tiles.strips import Band, band_of, nested, with_strip
 from polyloom.mdh.schedule.addresses import known
 from polyloom.mdh.tree.nodes import Code, For, Kind, Statement
 from polyloom.mdh.tree.rewrite import rewritten
+from polyloom.polyhedra.loops.tree import names_in
 
 
 def shared_loops(tiles: Tiles, code: Code) -> Code:
@@ -46,7 +47,10 @@ def _is_point(tiles: Tiles, d: int) -> bool:
     Of schedules of points one by one alone: in others more than the loop itself is told by the group's name.
     """
     alone = tiles.schedule.goes_by_points and tiles.schedule.group[d] == 1
-    return alone and d in tiles.kept and not tiles.parts and not tiles.domain.is_bounded(d)
+    if not alone or d not in tiles.kept or tiles.parts:
+        return False
+    others = {tiles.point(e) for e in tiles.kept if e != d}
+    return all(names_in(bound).isdisjoint(others) for bound in tiles.domain.bounds.get(d, ()))
 
 
 def _cut(tiles: Tiles, d: int, points: Band) -> tuple[For, For]:
