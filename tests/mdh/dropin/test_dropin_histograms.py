@@ -74,6 +74,7 @@ def test_threads_share_histograms_of_many_points(tmp_path: Path) -> None:
     drop_in(tmp_path / "h.c", target="c").write(out)
     text = (out / "polyloom_loops.c").read_text()
     assert re.findall(r"run\((\w+)_loops_of_many, &pace, 1, ", text) == SHARED
+    assert text.count(" >= 65536") == len(SHARED)
     assert re.findall(r"run\((\w+)_loops, &pace, 0, ", text) == SHARED
     original, replaced = library(tmp_path, "h.c"), library(out, "h.c", "polyloom_loops.c")
     before = replaced.omp_get_max_threads()

@@ -36,9 +36,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.ci]
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
+    distributed, dask = pytest.importorskip("distributed"), pytest.importorskip("dask")
     given = {"n_workers": COUNT, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(**given) as cluster, distributed.Client(cluster) as found:
+    # A cluster gives up a worker that is away as long after it was lost: one that died again just then, too
+    patience = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
+    with patience, distributed.LocalCluster(**given) as cluster, distributed.Client(cluster) as found:
         yield found
 
 

@@ -99,13 +99,16 @@ class Version:
     @cached_property
     def has_parts(self) -> bool:
         """Whether threads share a sum, of which they leave parts."""
-        arrays = [s for s in walk(self.function.body) if isinstance(s, Array) and s.space is Space.GROUP]
-        return any(array.totals is not None and array.totals.parts for array in arrays)
+        return any(array.totals is not None and array.totals.parts for array in self._arrays())
 
     @property
     def has_bins(self) -> bool:
         """Whether threads share a histogram, each with bins of its own."""
-        return any(isinstance(s, Array) for s in self.function.body)
+        return any(array.totals is None for array in self._arrays() if array in self.function.body)
+
+    def _arrays(self) -> Iterator[Array]:
+        """Yield the arrays that all threads see, or one in each of its iterations."""
+        return (s for s in walk(self.function.body) if isinstance(s, Array) and s.space is Space.GROUP)
 
 
 def points_of(program: HostProgram) -> Sequence[IntExpression] | None:
