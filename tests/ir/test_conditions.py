@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polyloom.ir.conditions import decided, ranges_of
-from polyloom.ir.inequalities import end_of
 from polyloom.ir.integers import holds, integer
+from polyloom.mdh.tree.ranges import end_of
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, sum_of
 
 ROW, COLUMN, N = Name("i"), Name("j"), Name("n")

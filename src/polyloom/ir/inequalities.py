@@ -6,15 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from polyloom.ir.host import Index
 from polyloom.ir.integers import integer
-from polyloom.polyhedra.loops.tree import (
-    IntExpression,
-    Name,
-    Number,
-    Operation,
-    linear_terms,
-    names_in,
-    sum_of,
-)
+from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, names_in, sum_of
 
 
 def condition_of(inequalities: Sequence[Index], iterators: Sequence[str]) -> IntExpression | None:
@@ -56,22 +48,6 @@ def conjunction(conditions: Sequence[IntExpression]) -> IntExpression | None:
     if not conditions:
         return None
     return conditions[0] if len(conditions) == 1 else Operation("and", tuple(conditions))
-
-
-def end_of(condition: IntExpression, name: str) -> IntExpression | None:
-    """Return where numbers for which a condition holds end: it is ``name < end``; None where it is not so."""
-    match condition:
-        case Operation(operator="<" | "<=" as sign, operands=(a, b)):
-            pass
-        case Operation(operator=">" | ">=" as sign, operands=(b, a)):
-            pass
-        case _:
-            return None
-    terms, constant = linear_terms([(1, a), (-1, b)])
-    rest: list[tuple[int, IntExpression]] = [(-c, term) for c, term in terms if term != Name(name)]
-    if (1, Name(name)) not in terms or any(name in names_in(term) for _, term in rest):
-        return None
-    return sum_of([*rest, (1, Number(len(sign) - 1 - constant))])
 
 
 def determined(condition: IntExpression | None, known: Mapping[str, int]) -> dict[str, int]:

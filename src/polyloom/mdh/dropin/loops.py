@@ -52,7 +52,7 @@ from polyloom.mdh.print.gcc_pragma import (
 from polyloom.mdh.print.names import c_names
 from polyloom.mdh.print.rolled import UNROLLED
 from polyloom.mdh.print.values import integer_c
-from polyloom.mdh.schedule.open_sizes import in_rows, row_of, with_large_parts, without_groups
+from polyloom.mdh.schedule.open_sizes import in_rows, may_have_rows, row_of, with_large_parts, without_groups
 from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.tree.nodes import Array, Code, Function, Space
@@ -190,9 +190,11 @@ def _by_points(
     if points is None:
         yield shared
         return
-    large = _past_caches(shared, points, function_of(program, chosen(in_rows), device), device)
-    if large is not None:
-        yield large
+    if any(isinstance(node, MdHom) and may_have_rows(node) for node in nodes_in(program.body)):
+        in_long_rows = function_of(program, chosen(in_rows), device)
+        large = _past_caches(shared, points, in_long_rows, device)
+        if large is not None:
+            yield large
     if not (shared.has_parts or shared.has_bins):
         yield shared
         return

@@ -25,9 +25,10 @@ from polyloom.ir.expressions import (
     walk,
 )
 from polyloom.ir.host import Assignment, Buffer, Combiner, Index, MdHom, Nest, Order, Role, View
-from polyloom.ir.inequalities import conjunction, conjuncts, end_of
+from polyloom.ir.inequalities import conjunction, conjuncts
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.types import ElementType
+from polyloom.mdh.tree.ranges import end_of, least
 from polyloom.polyhedra.loops.tree import (
     Branch,
     Instance,
@@ -387,9 +388,7 @@ class _Builder:
             asked = [c for c in asked if c not in here]
             ends = {c: end for c in here if (end := end_of(c, iterators[k])) is not None}
             body = _where([c for c in here if c not in ends], body)
-            extents = (self.node.extents[k], *ends.values())
-            end = extents[0] if len(extents) == 1 else Operation("min", extents)
-            body = (loop_over(iterators[k], end, body),)
+            body = (loop_over(iterators[k], least((self.node.extents[k], *ends.values())), body),)
         return _where(asked, body)
 
 

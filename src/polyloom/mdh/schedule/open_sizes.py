@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import permutations
 from math import ceil, inf, prod
 
-from polyloom.ir.host import Index, MdHom
+from polyloom.ir.host import Index, MdHom, Order
 from polyloom.ir.integers import fold
 from polyloom.ir.transform.specialise import specialise_md_hom
 from polyloom.mdh.schedule.cost.loop_sizes import likely
@@ -103,6 +103,13 @@ def in_rows(space: ScheduleSpace, schedule: Schedule) -> Schedule:
     ]
     usable = [s for s in found if space.is_valid(s) and large.is_valid(s)]
     return min(usable, key=large.predicted, default=schedule)
+
+
+def may_have_rows(hom: MdHom) -> bool:
+    """Return whether ``in_rows`` may change a schedule: open sums stay as they are."""
+    pairs = zip(hom.extents, hom.combine, strict=True)
+    reduced = [n for n, o in pairs if o.order is not Order.CONCATENATE]
+    return row_of(hom) is not None and all(isinstance(n, Number) for n in reduced)
 
 
 def row_of(hom: MdHom) -> int | None:

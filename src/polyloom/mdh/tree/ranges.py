@@ -156,6 +156,13 @@ def not_negative(condition: IntExpression) -> Bounds | None:
             return None
 
 
+def end_of(condition: IntExpression, name: str) -> IntExpression | None:
+    """Return where numbers for which a condition holds end: it is ``name < end``; None where it is not so."""
+    found = not_negative(condition)
+    linear = linear_in(found[0], name) if found is not None and len(found) == 1 else None
+    return plus(linear[1], 1) if linear is not None and linear[0] == -1 else None
+
+
 def bound_of(condition: IntExpression, order: Sequence[str]) -> tuple[str, Bounds] | None:
     """Return the innermost iterator of a condition, and what is not negative; None where it is no bound.
 
