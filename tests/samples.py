@@ -12,13 +12,13 @@ ParameterSet = type(pytest.param())
 LATER = (pytest.mark.slow, pytest.mark.ci)
 """Not in `make test`, but in CI."""
 
-AT_MOST = 3
+AT_MOST = 2
 """So many cases of one test are in `make test`."""
 
-TURNS = 6
+TURNS = 9
 """Of the other cases, each run of CI takes one in so many; all have had their turn after as many runs."""
 
-TURNS_OF_SLOW = 2
+TURNS_OF_SLOW = 3
 """The same of cases that a test itself puts off, where they are more than `AT_MOST`."""
 
 

@@ -85,6 +85,8 @@ def test_a_simulation_from_a_broken_cache(tmp_path: Path) -> None:
     assert (again.returncode, again.stdout) == (0, first.stdout), again.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "variables",
     [
@@ -126,6 +128,8 @@ def test_a_simulation_without_a_cache(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (0, "", [])
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_driver_that_shows_no_device_is_named(tmp_path: Path) -> None:
     done = polyloom(["run", *GEMM, "--device", "cpu"], HOME=str(tmp_path), POCL_CACHE_DIR="/proc/none")
     assert done.returncode == 1

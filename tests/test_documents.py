@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from markdown_links import is_there, links
 from test_architecture import parsed
 
@@ -54,6 +56,8 @@ def spoken(tree: ast.AST) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_messages_name_documents_as_the_command_line_does() -> None:
     texts = [(path.name, text) for path in SOURCE.rglob("*.py") for text in spoken(parsed(path))]
     named = [name for _, text in texts for name in re.findall(r"polyloom docs ([a-z]\w*)", text)]

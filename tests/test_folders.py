@@ -214,6 +214,8 @@ while True:
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("others_stay", [False, True])
 def test_a_killed_process_leaves_no_half(tmp_path: Path, others_stay: bool) -> None:
     """Either whole, or (where files of others lie between) known for Polyloom's and replaced by the next."""

@@ -48,6 +48,8 @@ def test_every_function_of_the_api_has_a_limit_or_asks_nothing() -> None:
     assert functions - limited == WITHOUT_ISL
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.usefixtures("strict")
 def test_a_loaded_function() -> None:
     gemm = polyloom.load(EXAMPLES / "c" / "gemm.c", n=4, m=4, k=4)

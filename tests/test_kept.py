@@ -90,6 +90,8 @@ def test_bytes_and_weights_that_stand_nowhere(tmp_path: Path, folder: Path) -> N
     assert not Container(file).manifest["kept"]["weights"]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_is_not_the_same_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = model(tmp_path / "m.onnx")
     called(path)

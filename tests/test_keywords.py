@@ -50,6 +50,8 @@ def without_keywords(path: Path, tree: ast.Module, root: Path, known: set[tuple[
             yield f"{path.relative_to(root)}:{node.lineno}: {node.func.id}"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_values_of_many_fields_are_made_with_keywords() -> None:
     files = trees(SOURCE)
     known = dataclasses_of(files, SOURCE)

@@ -130,6 +130,8 @@ def test_what_is_in_memory_is_told_by_its_type() -> None:
     assert find_front_end(type("Module", (), {})()) is None
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_explain() -> None:
     loops = polyloom.load(AXPY, n=6)
     assert "i parallel" in str(loops.explain())
@@ -139,6 +141,8 @@ def test_explain() -> None:
     assert placed.json()["tasks"]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_simulate_and_report(tmp_path: Path) -> None:
     conv = polyloom.load(EXAMPLES / "conv1d.lair")
     result = conv.simulate(map=EXAMPLES / "conv1d.map", check=True)
@@ -150,6 +154,8 @@ def test_simulate_and_report(tmp_path: Path) -> None:
     np.testing.assert_array_equal(axpy.outputs["y"], 3 * X)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_model_is_simulated_with_its_weights(tmp_path: Path) -> None:
     path = DATA / "tensorflow" / "matrix_vector.pb"
     model = polyloom.load(path)
@@ -159,6 +165,8 @@ def test_a_model_is_simulated_with_its_weights(tmp_path: Path) -> None:
     np.testing.assert_allclose(next(iter(result.outputs.values())), wanted[0], rtol=1e-4)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_write(tmp_path: Path) -> None:
     axpy = polyloom.load(AXPY, n=6, a=1.5)
     assert "text.c" in axpy.write(tmp_path / "opencl", "opencl")
@@ -168,6 +176,8 @@ def test_write(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_tune(tmp_path: Path) -> None:
     f = polyloom.load(AXPY, n=64, database=tmp_path / "tuned.sqlite")
     (tuned,) = f.tune(20, evaluations=2)

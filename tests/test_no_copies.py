@@ -54,10 +54,14 @@ def allocated(call: Callable[[], object]) -> float:
     return most / BYTES
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_is_allocated_is_seen() -> None:
     assert 1 <= allocated(lambda: np.ones(N, np.float32)) < 1.1
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("given", one_in(3, GIVEN))
 def test_arrays_that_a_function_of_c_changes(given: Callable[[Any], Any]) -> None:
     axpy, x, y = polyloom.load(AXPY), np.ones(N, np.float32), np.ones(N, np.float32)
@@ -68,6 +72,8 @@ def test_arrays_that_a_function_of_c_changes(given: Callable[[Any], Any]) -> Non
         assert (y == 1 + 2 * times).all()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("given", one_in(3, GIVEN, start=1))
 def test_a_result_is_what_the_code_wrote(given: Callable[[Any], Any]) -> None:
     double, x = polyloom.load(DOUBLE), np.ones(N, np.float32)
@@ -76,6 +82,8 @@ def test_a_result_is_what_the_code_wrote(given: Callable[[Any], Any]) -> None:
         assert allocated(lambda: double(given(x))) < 1.1
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("given", GIVEN)
 def test_arrays_of_python_functions(given: Callable[[Any], Any]) -> None:
     @polyloom.jit

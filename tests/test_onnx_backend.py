@@ -19,6 +19,8 @@ runner = pytest.importorskip("onnx_runner")
 helper = onnx.helper
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("part", "most_skipped"),
     [
@@ -37,11 +39,15 @@ def test_onnx_tests_pass(part: str, most_skipped: int) -> None:
     assert len(result.skipped) <= most_skipped < result.testsRun + most_skipped
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_it_is_there_without_an_import_of_its_own() -> None:
     code = "import polyloom; polyloom.onnx_backend.prepare"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_wrong_backend_fails_them(monkeypatch: pytest.MonkeyPatch) -> None:
     right = backend.PreparedModel.run
 

@@ -99,6 +99,8 @@ def test_a_compiler_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 BLOCKS = [0, 8, *(pytest.param(blocks, marks=LATER) for blocks in (1, 60))]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("blocks", BLOCKS, ids="{} blocks".format)
 def test_no_room_for_files_is_what_is_said(tmp_path: Path, blocks: int) -> None:
     """No file may be longer than so many blocks of 512 bytes, as on a disk that is full."""

@@ -73,6 +73,8 @@ def test_a_device_that_is_not_there(verb: str, folder: Path, capsys: Captured) -
     assert left(folder) == {"f.c"}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "verb", ["run", *(pytest.param(v, marks=LATER) for v in ("compile", "tune", "devices"))]
 )

@@ -275,6 +275,8 @@ def test_an_interruption(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> N
     assert failure(capsys, ["explain", *MAPPED], 130).strip() == "interrupted"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_whoever_reads_may_go_away() -> None:
     command = [sys.executable, "-m", "polyloom", "explain", *MAPPED, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -23,6 +23,8 @@ void kernel(int n, double a[n]) {
 }"""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_each_file_has_its_medians_and_ratio(capsys: Captured, tmp_path: Path) -> None:
     row = tmp_path / "row.c"
     row.write_text(ROW)

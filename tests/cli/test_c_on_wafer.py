@@ -37,6 +37,8 @@ def layer(tmp_path: Path) -> list[str]:
     return [str(tmp_path / "layer.c"), "--param", "n=16"]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_simulate(layer: list[str], capsys: Captured, tmp_path: Path) -> None:
     place = ["--map", str(tmp_path / "layer.map")]
     found = document(capsys, ["simulate", *layer, *place, "--check", "--outputs", str(tmp_path / "y.npz")])

@@ -101,6 +101,8 @@ def test_objects_have_a_version(capsys: Captured) -> None:
         assert next(iter(found)) == "version" and found["version"] == 1
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_run_says_its_rate(tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "gemm.c"
     path.write_text(GEMM)

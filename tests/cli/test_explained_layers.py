@@ -68,6 +68,8 @@ def deadly(task: layers._Task) -> Choice | Refusal:
     return layers._chosen(task)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_death_in_a_layer_does_not_stop_the_others(
     capsys: Captured, net: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +78,8 @@ def test_a_death_in_a_layer_does_not_stop_the_others(
     assert [layer.get("refused") for layer in found["layers"]] == [None, ["a task was given up"], None]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_refused_layer_is_named_after_the_others(capsys: Captured, net: list[str], tmp_path: Path) -> None:
     (tmp_path / "maps" / "g.map").write_text("size: { PE[2, 3] }\ncompute_map: { g[i, j] -> PE[7, i] }\n")
     found = document(capsys, net, 1)
@@ -86,6 +90,8 @@ def test_a_refused_layer_is_named_after_the_others(capsys: Captured, net: list[s
     assert "error[map-" in err and "in the layer `g`" in err
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_model_is_explained_layer_by_layer(capsys: Captured, model: Path, tmp_path: Path) -> None:
     maps = tmp_path / "maps"
     found = document(capsys, ["explain", str(model), "--write-map", str(maps)])

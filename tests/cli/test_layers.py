@@ -49,6 +49,8 @@ def net(tmp_path: Path) -> list[str]:
     return ["simulate", str(tmp_path / "net.lair"), "--per-layer", "--map", str(tmp_path / "maps")]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_table_of_layers(capsys: Captured, net: list[str]) -> None:
     assert run([*net, "--check"]) == 0
     out = capsys.readouterr().out
@@ -58,6 +60,8 @@ def test_a_table_of_layers(capsys: Captured, net: list[str]) -> None:
     assert out.count("passed") == 3 and "3 of 3 layers" in out
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_document(capsys: Captured, net: list[str]) -> None:
     found = document(capsys, [*net, "--check", "--json"])
     layers = found["layers"]
@@ -79,6 +83,8 @@ def refused(capsys: Captured, arguments: list[str], status: int) -> tuple[str, s
     return out, err
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_refused_layer_does_not_stop_the_others(capsys: Captured, net: list[str], tmp_path: Path) -> None:
     wide = "size: { PE[2, 3] }\ncompute_map: { g[i, j] -> PE[7, i] }\n"
     (tmp_path / "maps" / "g.map").write_text(wide)
@@ -106,6 +112,8 @@ def broken(tasks: Sequence[alike_layers.LayerTask]) -> list[LayerRun]:
         return simulation._simulated_layers(tasks)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.usefixtures("_broken")
 def test_a_fault_of_ours_in_a_layer_does_not_stop_the_others(capsys: Captured, net: list[str]) -> None:
     out, err = refused(capsys, [*net, "--check"], 70)
@@ -116,6 +124,8 @@ def test_a_fault_of_ours_in_a_layer_does_not_stop_the_others(capsys: Captured, n
     assert "in compile_wafer" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.usefixtures("_broken")
 def test_a_fault_of_ours_in_the_document(capsys: Captured, net: list[str]) -> None:
     assert run([*net, "--json"]) == 70
@@ -134,6 +144,8 @@ def deadly(tasks: Sequence[alike_layers.LayerTask]) -> list[LayerRun]:
     return simulation._simulated_layers(tasks)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("jobs", one_in(3, [[], ["--jobs", "1"], ["--jobs", "2"]], start=1))
 def test_a_death_in_a_layer_does_not_stop_the_others(
     capsys: Captured, net: list[str], monkeypatch: pytest.MonkeyPatch, jobs: list[str]
@@ -157,11 +169,15 @@ def test_a_layer_has_a_limit_of_its_own() -> None:
         assert together < spent()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_does_not_fit_is_unsupported(capsys: Captured, net: list[str]) -> None:
     _, err = refused(capsys, [*net, "--memory", "10"], 3)
     assert "error[wafer-memory]" in err and "in the layer `h`" in err
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_maps_that_are_missing_are_chosen_and_written(
     capsys: Captured, net: list[str], tmp_path: Path
 ) -> None:
@@ -195,6 +211,8 @@ def test_a_layer_gets_what_the_layers_before_compute() -> None:
     assert (whole["double"]["z"] == 2 * whole["g"]["g"]).all()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_page_of_layers(capsys: Captured, net: list[str], tmp_path: Path) -> None:
     page = tmp_path / "layers.html"
     assert run([*net, "--memory", "10", "--report", str(page)]) != 0
@@ -216,6 +234,8 @@ graph net: float16 x[4], int64 steps -> float16 z[4], int64 counted
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_counter_of_another_type_is_left_to_the_host(capsys: Captured, tmp_path: Path) -> None:
     (tmp_path / "net.lair").write_text(COUNTED)
     assert run(["simulate", str(tmp_path / "net.lair"), "--per-layer"]) == 0
@@ -223,6 +243,8 @@ def test_a_counter_of_another_type_is_left_to_the_host(capsys: Captured, tmp_pat
     assert "1 layer is left to the host (add)" in out and "no int64" in out and "1 of 2 layers" in out
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "text",
     [
@@ -249,6 +271,8 @@ graph net: float16 x[4], float16 b[4], float16 c[4] -> float16 z[4]
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_layers_that_are_alike_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
 

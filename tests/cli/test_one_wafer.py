@@ -20,6 +20,8 @@ def net(tmp_path: Path) -> list[str]:
     return ["simulate", str(tmp_path / "mlp.lair"), "--one-wafer", "--map", str(tmp_path / "maps")]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_floor_plan_and_tables(capsys: Captured, net: list[str], tmp_path: Path) -> None:
     page, arrays, maps = (tmp_path / name for name in ("r.html", "o.npz", "written"))
     files = ["--report", str(page), "--outputs", str(arrays), "--write-map", str(maps)]

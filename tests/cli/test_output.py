@@ -29,6 +29,8 @@ VERBS = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("arguments", VERBS)
 def test_a_reader_that_has_seen_enough(arguments: list[str]) -> None:
     reading, writing = os.pipe()
@@ -38,6 +40,8 @@ def test_a_reader_that_has_seen_enough(arguments: list[str]) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("arguments", VERBS)
 def test_a_full_disk(arguments: list[str]) -> None:
     with Path("/dev/full").open("w") as full:

@@ -120,6 +120,8 @@ def test_wrong_use(product: str, database: str, tmp_path: Path, capsys: Captured
     assert "database-broken" in failure(capsys, use, 1)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("example", "homs"),
     [

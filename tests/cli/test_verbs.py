@@ -104,6 +104,8 @@ def test_what_is_done_well_is_no_remark(verb: str, capsys: Captured) -> None:
     assert "simd-set-length" in {r["code"] for r in remarks}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_explain_as_a_process_with_an_ascii_terminal() -> None:
     command = [sys.executable, "-X", "utf8=0", "-m", "polyloom", "explain", *MAPPED]
     done = subprocess.run(

@@ -163,6 +163,8 @@ def runs_of(width: int, folder: Path, *, launched: bool) -> Run:
     return run
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_page_of_a_run_says_what_was_counted(tmp_path: Path) -> None:
     run = runs_of(4, tmp_path, launched=True)
     page = csl_page(run, "ours")

@@ -54,6 +54,8 @@ def get(runner: SdkRuntime, name: str, elements: int, dtype: Any) -> np.ndarray[
     return data.reshape(HEIGHT, WIDTH, elements)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("arch", one_in(2, ARCHES))
 def test_collectives(arch: str, tmp_path: Path) -> None:
     runner = open_program("collectives", arch, tmp_path, width=WIDTH, height=HEIGHT, n=N)
@@ -86,6 +88,8 @@ def test_collectives(arch: str, tmp_path: Path) -> None:
     runner.stop()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("arch", one_in(2, ARCHES, start=1))
 def test_collectives_one_after_another(arch: str, tmp_path: Path) -> None:
     runner = open_program("collectives", arch, tmp_path, width=WIDTH, height=HEIGHT, n=1)
@@ -155,6 +159,8 @@ def test_libraries(arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert sorted(line.partition(" ")[2] for line in lines) == ["at 0", "at 1"]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_runs_are_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     timeline, lines = tmp_path / "t.json", tmp_path / "t.log"
     with recording(Recording(timeline, lines, summary=True)):

@@ -49,6 +49,8 @@ def test_verdicts(status: int, err: str, calls: list[str], outcome: Outcome, rea
     assert judge(Ended(status, "", err), calls) == (outcome, reason)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_each_runs_in_a_copy(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "run.py").write_text("import sys\nopen('made', 'w')\nsys.exit(int(sys.argv[1]))\n")

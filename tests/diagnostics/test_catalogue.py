@@ -41,6 +41,8 @@ def texts() -> Iterator[str]:
             yield path.read_text(errors="replace")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_page_is_that_of_the_source(golden: Callable[[Path, str], None]) -> None:
     golden(TESTS.parent / "docs" / "diagnostics.md", catalogue.page())
 

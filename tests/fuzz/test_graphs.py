@@ -13,6 +13,8 @@ SEEDS = (8, 14)
 """Images and volumes: windows, an epilogue with a sum, parts and products."""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_graphs(seed: int) -> None:
     model = random_graph(seed)

@@ -171,6 +171,8 @@ def test_a_program_that_dies_takes_nothing_with_it(tmp_path: Path) -> None:
     assert fault.code == "reference-died" and "SIGFPE" in fault.message
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @needs_compiler
 def test_a_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     loops = " ".join(f"for (int {i} = 0; {i} < n; {i}++)" for i in "ijk")

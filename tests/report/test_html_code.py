@@ -25,6 +25,8 @@ from polyloom.wafer.simulator.result import TraceKind
 LAYERS = [("conv1d", "conv1d"), ("ff", "ff55_one_port"), ("training", "training")]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(("name", "map_name"), LAYERS)
 def test_lines_add_up_to_what_pes_were_busy(name: str, map_name: str) -> None:
     result = simulated(name, map_name)

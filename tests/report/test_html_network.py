@@ -87,6 +87,8 @@ def test_time_lines_of_a_network_are_on_its_own_pes(mlp: NetworkResult) -> None:
     assert {box["name"] for box in data["boxes"]} == {"s", "y"}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_each_layer_that_was_not_refused_has_a_page_of_its_own(layers: ModelRun) -> None:
     text = layers_page(layers)
     page = Page(text)

@@ -52,6 +52,8 @@ def nodes(program: HostProgram) -> Iterator[MdHom | Nest]:
     return (node for node in leaves_in(program.body) if isinstance(node, MdHom | Nest))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("names", LABELS, ids="-".join)
 def test_pieces_and_statements_called_alike(names: tuple[str, ...]) -> None:
     program = transformed(labelled(names))

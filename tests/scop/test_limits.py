@@ -39,6 +39,8 @@ def raising(fault: Exception) -> Any:
     return function
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("name", "fault"),
     [

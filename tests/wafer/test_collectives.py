@@ -101,6 +101,8 @@ def test_every_shape_reduces_to_every_side(
     simulated(analysis)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("pes", "elements"), [(16, 1), pytest.param(64, 1, marks=LATER), pytest.param(64, 32, marks=LATER)]
 )

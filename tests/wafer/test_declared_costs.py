@@ -16,6 +16,8 @@ from polyloom.wafer.simulator.fabric import Fabric
 from samples import one_in
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", one_in(12, range(24)))
 def test_no_task_does_more_than_it_declares(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "build_program", partial(build_program, counted=True))

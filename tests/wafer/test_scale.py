@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from scale import TILE, Row, compiled, map_text, measure
 
 
@@ -11,6 +12,8 @@ def without_times(row: Row) -> Row:
     return replace(row, compile=0.0, simulate=0.0, run_cpu=0.0, memory=0.0)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_threads_change_neither_bits_nor_cycles() -> None:
     one, two, three = (measure(45, 30, 2, threads) for threads in (1, 2, 3))
     assert one.exact and one.cycles > 0

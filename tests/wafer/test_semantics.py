@@ -237,6 +237,8 @@ def cycles_to_keep(order: str, *without: Extension) -> int:
     return simulate_program(compile_program(places, load_machine("cs2")), inputs).cycles
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_part_of_a_dense_stream_is_kept_by_instructions() -> None:
     """The middle PE drops 32 elements, keeps 32 and drops 32; where they alternate, a loop sorts them."""
     orders = ("p, i, j", "i, p, j", "i, j, p")

@@ -85,6 +85,8 @@ def test_results_come_in_order_from_several_processes(crew: Crew) -> None:
     assert len(set(found)) == 2 and os.getpid() not in found
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_death_costs_a_task_its_first_try_only(crew: Crew, tmp_path: Path) -> None:
     tasks = [Deadly(number, tmp_path / "mark") for number in range(6)]
     assert crew.each(survived, tasks) == list(range(6))
@@ -93,6 +95,8 @@ def test_a_death_costs_a_task_its_first_try_only(crew: Crew, tmp_path: Path) -> 
         crew.each(survived, [Deadly(3, tmp_path / "other", always=True)])
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_others_go_on_where_a_task_is_given_up(crew: Crew, tmp_path: Path) -> None:
     tasks = [Deadly(number, tmp_path / "mark", always=True) for number in range(6)]
     given_up = []
@@ -106,6 +110,8 @@ def test_others_go_on_where_a_task_is_given_up(crew: Crew, tmp_path: Path) -> No
     assert crew.each(square, [7]) == [49]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_second_try_is_alone(tmp_path: Path) -> None:
     """Two tasks may ask for more memory together than there is."""
     tasks = [Deadly(number, tmp_path / "mark") for number in (3, 0, 1, 2)]

@@ -39,6 +39,8 @@ def declared(named: list[Member], prefix: str) -> str:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @tried(60)
 @given(structures())
 def test_offsets_and_sizes_are_those_of_gcc(drawn: tuple[list[Member], list[Member]]) -> None:

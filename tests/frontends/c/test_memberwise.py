@@ -39,6 +39,8 @@ void f(int n, cplx x[n], cplx y[n], body b[n], body c[n])
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("n", (1, 2, 9))
 def test_nested_structures(n: int) -> None:
     result = polyloom.load(NESTED).run(n=n, check=True)

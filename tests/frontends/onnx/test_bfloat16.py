@@ -63,6 +63,8 @@ def expected(x: Any, w: Any, b: Any) -> Any:
     return rectified * rectified
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("device", ["native", "cpu"])
 def test_the_bits_of_ml_dtypes(device: str) -> None:
     if device == "cpu" and all(d.platform == "native" for d in polyloom.devices()):

@@ -102,6 +102,8 @@ def test_torch_computes_what_the_file_says(tmp_path: Path) -> None:
         assert np.allclose(given, wanted[name])
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_run_says_which_framework_it_was(tmp_path: Path, capsys: Any) -> None:
     pytest.importorskip("onnxruntime")
     path = written(tmp_path / "a.onnx", "Relu")

@@ -21,6 +21,8 @@ def copied(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", one_in(2, FUNCTIONS, start=1))
 def test_functions_do_what_python_does(name: str) -> None:
     function, arguments = FUNCTIONS[name]
@@ -583,6 +585,8 @@ def test_lengths_and_asserts_are_looked_at_in_each_call() -> None:
             jitted(*map(np.ones, sizes))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_arrays_side_by_side_end_with_the_shortest_and_change_in_place() -> None:
     def products(x, y, z):  # type: ignore[no-untyped-def]
         z += 1
@@ -864,6 +868,8 @@ def saved_function(tmp_path_factory: pytest.TempPathFactory) -> Path:
 INDEX = np.array([1, 2, -1, 0, 4, 3])
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_saved_function_runs_without_a_compiler(saved_function: Path) -> None:
     program = """
 import numpy, polyloom, sys

@@ -118,6 +118,8 @@ def test_processing_elements_call_it() -> None:
     assert "softsign_h" in function_names()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", ["float16", "float32"])
 def test_the_simulator_computes_it(kind: str) -> None:
     program = polyloom.read_program(LAIR.replace("float32", kind))

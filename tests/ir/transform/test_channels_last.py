@@ -116,6 +116,8 @@ def test_sums_are_stored_in_padding_where_rows_are_channels(finish: str) -> None
     )
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_padding_is_filled_once_on_the_processor() -> None:
     """What padded arrays have around their middles stays, though some are never needed together."""
     around = "(c, h, w) in (8, 40, 40)"

@@ -77,6 +77,8 @@ def test_arrays_go_there_and_back_once(log: Path) -> None:
     assert "nvrtcCompileProgram" not in " ".join(said), "it is built once"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_arrays_stay_on_the_device(log: Path) -> None:
     saxpy = polyloom.compile(SAXPY, device="cuda")
     x, y = (saxpy.to_device(np.arange(50, dtype=np.float32)) for _ in range(2))

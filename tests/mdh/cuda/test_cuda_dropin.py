@@ -170,6 +170,8 @@ def test_nvcc_takes_all_kernels(name: str, tmp_path: Path) -> None:
         assert bool(spills(tmp_path, architecture)) == has_kernels
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_strict_programs_refuse_to_be_contracted(tmp_path: Path) -> None:
     found = drop_in(path_of("gemm.c"), target="cuda", fp="strict")
     assert "-fmad=false -DPOLYLOOM_UNCONTRACTED" in found.document["build"]

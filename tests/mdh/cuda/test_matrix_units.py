@@ -133,6 +133,8 @@ def test_a_model_in_halves_runs_on_the_units(
 # What is chosen
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_large_products_are_for_the_units() -> None:
     program = half_product(512, 512, 512)
     for device in architectures().values():

@@ -39,6 +39,8 @@ def layer(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_devices_say_it_and_nothing_is_changed() -> None:
     shown = unknown("devices")
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -48,12 +50,16 @@ def test_the_devices_say_it_and_nothing_is_changed() -> None:
     assert model["processor"]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_it_is_said_once_when_it_is_done(layer: str) -> None:
     done = unknown("run", layer, "--check", "--device", "cpu")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("remark[driver-patch]: PoCL does not know this processor") == 1
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("arguments", [["run"], ["tune", "--evaluations", "1"]])
 def test_it_can_be_refused(layer: str, arguments: list[str]) -> None:
     done = unknown(*arguments, layer, "--no-driver-patch", "--device", "cpu")

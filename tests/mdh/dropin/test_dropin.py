@@ -48,6 +48,8 @@ KINDS = ("gemm.c", "histogram.c", "calls.c", "boxes.c")
 """A product, elements that data choose, repeated calls, structures; drivers compile others for seconds."""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in KINDS else LATER) for n in PROGRAMS])
 def test_example(name: str, tmp_path: Path) -> None:
     """Every example prints what it prints without Polyloom; all its lines stay, in their order."""
@@ -77,6 +79,8 @@ QUICK = ("boxes.c", "calls.c", "kmeans.c", "parts_of_arrays.c", "sizes.c", "stay
 """Those that show what no example does: structures, repeated calls, data in subscripts, types."""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in KINDS else LATER) for n in QUICK])
 def test_program(name: str, tmp_path: Path) -> None:
     assert_equal(CORPUS / name, tmp_path)
@@ -109,6 +113,8 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_layer_is_a_c_function(tmp_path: Path) -> None:
     layer = tmp_path / "fc.lair"
     layer.write_text(LAYER)

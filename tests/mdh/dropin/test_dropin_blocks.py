@@ -79,6 +79,8 @@ def test_what_the_program_prints(program: str, tmp_path: Path) -> None:
     assert printed[0] == printed[1]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_variables_without_an_address_are_copied() -> None:
     files = drop_in(REGISTERS, target="c").files
     (text,) = (text for name, text in files.items() if name.endswith(".c") and name != "polyloom_loops.c")

@@ -101,6 +101,8 @@ def program(folder: Path, options: Sequence[str]) -> Path:
     return folder / "program"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_user_without_a_home_needs_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """PoCL has no device where it cannot write its cache; the host side names a folder for it."""
     monkeypatch.chdir(tmp_path)

@@ -67,6 +67,8 @@ def shapes(function: str) -> list[tuple[int, ...]]:
     return [(n,) for n in LENGTHS] if rows is None else list(rows)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.skipif(os.cpu_count() == 1, reason="for one thread nothing is shared")
 def test_threads_share_histograms_of_many_points(tmp_path: Path) -> None:
     (tmp_path / "h.c").write_text(HISTOGRAMS)

@@ -127,6 +127,8 @@ def files() -> dict[str, str]:
     return {"main.c": MAIN, **host_files((call,), (text,), table)}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_loops_branches_copies_temporaries_and_arguments(tmp_path: Path) -> None:
     program_ = build(write(tmp_path, files()), ["main.c", "polyloom_host.c"])
     done = run(program_)
@@ -149,6 +151,8 @@ def test_a_library_that_is_not_there_is_one_message(tmp_path: Path) -> None:
     assert done.stderr.startswith("polyloom: the OpenCL library cannot be loaded: libNoSuchThing.so")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_kernels_may_be_read_from_the_files(tmp_path: Path) -> None:
     folder = write(tmp_path, files())
     options = [f'-DPOLYLOOM_KERNELS="{folder}"']

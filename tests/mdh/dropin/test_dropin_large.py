@@ -63,6 +63,8 @@ def left(given: ctypes.CDLL, function: str, sizes: tuple[int, ...], offset: int)
     return block.tobytes()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_large_results_go_past_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(past_caches, "PART_OF_CACHE", 1 << 12)
     (tmp_path / "maps.c").write_text(MAPS)

@@ -76,6 +76,8 @@ def assert_equal(source: Path, folder: Path) -> None:
     assert printed(built(folder / "out")) != wanted, "it is the original loops that run"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", one_in(3, QUICK, start=1))
 def test_program(name: str, tmp_path: Path) -> None:
     source = next(path for path in PROGRAMS if path.name == name)
@@ -171,6 +173,8 @@ def test_what_is_assumed_of_sizes_is_asked(tmp_path: Path) -> None:
         assert f"!({condition}) || " in text
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_loops_up_to_products_of_sizes_are_taken() -> None:
     """The product is given at the call, in 64 bits; nothing is asked of it that hardly ever holds."""
     made = drop_in(CORPUS / "products_of_sizes.c", target="c")
@@ -184,6 +188,8 @@ def test_loops_up_to_products_of_sizes_are_taken() -> None:
     assert not any("h_w <" in condition or ">= h_w" in condition for condition in asked)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_rows_may_be_quotients_of_sizes_and_indices_stay_inside_by_choice() -> None:
     made = drop_in(CORPUS / "halved_images.c", target="c")
     functions = " ".join(made.document["functions"])
@@ -205,6 +211,8 @@ def test_functions_are_not_called_as_our_own() -> None:
     assert names == {"int polyloom_take_", "int polyloom_set_"}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_copies_and_sizes_are_asked_to_be_apart() -> None:
     (text,) = (
         t for n, t in drop_in(CORPUS / "overlapping_records.c", target="c").files.items() if n[0] == "o"
@@ -478,6 +486,8 @@ def test_elements_whose_condition_never_holds_need_not_exist(tmp_path: Path) -> 
     assert printed(built(made(source, tmp_path / "out"), "-fopenmp"), OMP_NUM_THREADS=3) == wanted
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_another_value_of_a_macro_runs_the_original_loops(tmp_path: Path) -> None:
     source = tmp_path / "smooth.c"
     source.write_text(SMOOTH)
@@ -510,6 +520,8 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_calls_from_parallel_regions_and_fewer_threads_than_asked_for(tmp_path: Path) -> None:
     source = tmp_path / "threads.c"
     source.write_text(THREADS)
@@ -586,6 +598,8 @@ def test_for_any_processor(tmp_path: Path) -> None:
     assert printed(program) == expected(EXAMPLES / "gemm.c", tmp_path / "again")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_command_of_the_manifest_builds_it(tmp_path: Path) -> None:
     folder = made(EXAMPLES / "gemm.c", tmp_path / "out")
     command = (folder / "build.txt").read_text().splitlines()[0]

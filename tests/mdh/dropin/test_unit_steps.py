@@ -60,6 +60,8 @@ def printed(folder: Path, *command: str) -> str:
     return subprocess.run(folder / "program", check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_results_are_the_same_with_all_steps(tmp_path: Path) -> None:
     source = tmp_path / "steps.c"
     source.write_text(STEPS)

@@ -88,6 +88,8 @@ def kinds(place: Place, iterator: str) -> list[tuple[Kind, int, int]]:
     return [(cut.kind, cut.points, cut.extent) for cut in place.cuts[iterator]]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_tiles_across_time_move_with_time() -> None:
     program, tree = compiled(JACOBI)
     found = places(program, tree.body)

@@ -66,6 +66,8 @@ def test_the_default_schedule_is_right(name: str) -> None:
     check(program, default_schedule(hom_of(program), program.by_name, device().model), parameters)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", one_in(9, ZOO, start=1))
 def test_wild_schedules_are_right(name: str) -> None:
     program, parameters = ZOO[name]
@@ -169,6 +171,8 @@ def test_groups_and_items_share_a_reduction_of_a_tuple() -> None:
     check(best_record(5, 97, commutative=False), replace(plain, group=(0, 16), items=(1, 3)), {})
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_groups_that_share_a_reduction_let_their_totals_wait_apart() -> None:
     program = matmul(12, 8, 32)
     schedule = replace(PLAIN, group=(0, 0, 16), local=(12, 0, 8), private=(4, 2, 1), vector=1, width=4)
@@ -188,6 +192,8 @@ def test_totals_that_wait_are_neighbours_where_vectors_hold_them() -> None:
     check(program, schedule, {})
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_reduction_to_one_number_is_shared() -> None:
     plain = plain_schedule(1, 2)
     check(dot(100003), replace(plain, group=(4096,), vector=0, width=16, private=(4,)), {})

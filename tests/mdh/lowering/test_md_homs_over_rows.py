@@ -49,6 +49,8 @@ def tree_of(program: HostProgram) -> Function:
     return final(program_tree(program, lower, rows.reshaped))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("layer", [CONVOLUTION, RELU], ids=["convolution", "relu"])
 def test_they_do_what_was_asked_for(layer: tuple[str, str, str, str]) -> None:
     program = program_of(*layer)
@@ -61,6 +63,8 @@ def test_they_do_what_was_asked_for(layer: tuple[str, str, str, str]) -> None:
     np.testing.assert_allclose(evaluate(function, given, {})["y"], wanted, rtol=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_an_element_that_is_not_there_is_found_under_any_shape() -> None:
     program = program_of(*CONVOLUTION)
     function = tree_of(program)

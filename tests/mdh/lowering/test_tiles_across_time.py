@@ -288,6 +288,8 @@ def test_sweeps_too_small_to_be_shared_are_tiled_for_several_threads() -> None:
     assert with_time_tiles(program, replace(device, compute_units=1)).program == program
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_the_last_cache_may_hold_is_served_by_it_in_part() -> None:
     """Time without tiles rises with the arrays, and does not jump where the cache might be too small."""
     device = replace(known_processor(1), caches=(32 << 10, 1 << 20, 16 << 20))

@@ -165,6 +165,8 @@ SEIDEL = """void sweep(int T, int n, double A[n][n]) {
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_threads_leave_what_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
     given = np.random.default_rng(1).random((77, 77))
     asked: list[int] = []

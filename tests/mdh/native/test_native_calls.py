@@ -165,6 +165,8 @@ def test_each_node_is_timed(n: int, steps: int) -> None:
     assert all(s > 0 for s in seconds) and sum(seconds) <= result.execution.timing.total
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_models() -> None:
     model = Path(__file__).parents[3] / "examples/models/cnn.onnx"
     function = polyloom.load(model, device="native")
@@ -174,6 +176,8 @@ def test_models() -> None:
     np.testing.assert_array_equal(np.asarray(first), np.asarray(second))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_child_that_was_forked_has_a_team_of_its_own() -> None:
     script = f"""
 import os

@@ -128,6 +128,8 @@ def check_c(program: random_c.CProgram, parameters: dict[str, int], seed: int) -
         assert_right(host, known, {n: a for n, a in data.items() if n in needed}, form)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @settings(max_examples=4, **QUIET)
 @given(random_c.c_programs(), SIZES, st.integers(0, 2**32))
 def test_a_few_random_programs(program: random_c.CProgram, sizes_: dict[str, int], seed: int) -> None:

@@ -162,6 +162,8 @@ def test_the_one_that_is_a_number(family: str, function: np.ufunc, tmp_path: Pat
         np.testing.assert_array_equal(run(values), function(values, turned), f"{element.value} {width}")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", one_in(9, [e for e in (*INTEGERS, *FLOATS) if e.size > 1], name=str))
 def test_comparisons_choose_smaller_integers(kind: ElementType, tmp_path: Path) -> None:
     """Of the longest vectors masks are small at once. Each vector is compared with itself, turned."""

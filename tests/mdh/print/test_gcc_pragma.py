@@ -272,6 +272,8 @@ STENCIL = """void kernel(int n, double a[n][n], double b[n][n]) {
 }"""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_drop_ins_with_tiles_of_sums_keep_their_order(tmp_path: Path) -> None:
     for text, orders in ((PRODUCT, True), (STENCIL, False)):
         (tmp_path / "kernel.c").write_text(text)

@@ -136,6 +136,8 @@ def test_it_is_left_to_the_compiler(tile: tuple[int, int, int]) -> None:
     assert "_register(" not in c_source(product([tile]))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("tiles", "kind"),
     [
@@ -231,6 +233,8 @@ def test_what_is_added_to_totals_behind_many_loops_takes_no_register_of_them(
     assert not re.search(ON_STACK, loop), loop
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="instructions of x86")
 def test_rows_that_all_lanes_read_have_one_pointer(tmp_path: Path) -> None:
     """The reduction goes along rows of ``A``, more of them than the processor has general registers."""

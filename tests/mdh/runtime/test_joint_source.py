@@ -81,6 +81,8 @@ def test_a_kernel_and_a_function_of_one_name(programs: list[str]) -> None:
     assert len(programs) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_cannot_be_together_is_built_apart(programs: list[str]) -> None:
     """Two types of one name: no function, which is all that is renamed."""
     text = "typedef struct {{ int v[{}]; }} T;\n__kernel void other(__global int *x) {{ x[0] = sizeof(T); }}"

@@ -74,6 +74,8 @@ def assert_right(
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(md_homs(extras=True), st.integers(0, 2**16))
 def test_every_md_hom_runs_as_a_plain_nest(case: Case, seed: int) -> None:
@@ -161,6 +163,8 @@ def test_a_loop_over_tiny_launches_is_one_kernel(n: int, launches: int) -> None:
     assert execution.timing.launches == launches
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(md_homs(extras=True), st.integers(0, 2**16))
 def test_every_md_hom_inside_of_a_fused_loop(case: Case, seed: int) -> None:

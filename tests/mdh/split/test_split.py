@@ -40,6 +40,8 @@ def opencl() -> str:
     return "cpu" if found else pytest.skip("there is no OpenCL device")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_batch_on_two_devices() -> None:
     alone = polyloom.load(MLP, B=11)
     both = polyloom.load(MLP, B=11).over("native", opencl())
@@ -51,6 +53,8 @@ def test_a_batch_on_two_devices() -> None:
     assert alone.plan is None
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_two_devices_of_one_name_share_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     def halves(rows: int, places: Sequence[tuple[str, Cost]]) -> Plan:
         return divide(rows, [(name, Cost(0.0, 1.0)) for name, _ in places])

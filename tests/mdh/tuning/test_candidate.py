@@ -80,12 +80,16 @@ def test_several_are_built_before_they_are_timed(measure: DeviceMeasure[str]) ->
     assert measure.measure("slow", math.inf).status is Status.VERIFIED
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_slow_candidate_is_given_up(measure: DeviceMeasure[str]) -> None:
     right = measure.measure("right", math.inf)
     slow = measure.measure("slow", 2 * right.cost)
     assert slow.status is Status.SLOW and len(slow.times) < len(right.times)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_best_so_far_tells_the_machine_s_pace(measure: DeviceMeasure[str]) -> None:
     right = measure.measure("right", math.inf)
     twice = measure.measure("slow", math.inf, ("right", right.cost / 1000))
@@ -93,6 +97,8 @@ def test_the_best_so_far_tells_the_machine_s_pace(measure: DeviceMeasure[str]) -
     assert twice.cost < alone.cost / 100, "a machine that is a thousand times slower than usual"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_finalists_are_timed_in_turns(measure: DeviceMeasure[str]) -> None:
     found = measure.compare(["right", "slow"], 0.2)
     assert found[text("right")].cost < found[text("slow")].cost

@@ -39,6 +39,8 @@ def test_sixty_of_a_hundred_thousand_are_enough() -> None:
     assert reached(60) < 1.1
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_model_neighbours_and_learning_beat_chance() -> None:
     chance = SearchOptions(model=False, learn=False, elites=0)
     assert reached(40) < 0.8 * reached(40, chance)

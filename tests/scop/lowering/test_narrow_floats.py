@@ -171,6 +171,8 @@ def test_reductions_are_found_without_doubles(tmp_path: Path) -> None:
     assert all(combiner.commutative for combiner in combiners)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("threads", [1, 2])
 def test_reductions_without_doubles_beside_c(tmp_path: Path, threads: int) -> None:
     (tmp_path / "f.c").write_text(PLACE)

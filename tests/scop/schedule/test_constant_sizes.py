@@ -49,6 +49,8 @@ def test_for_the_size_at_hand_it_is_the_given_relation(text: str, size: int) -> 
     assert found.is_equal(given)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_an_lu_of_known_size_is_that_of_any_size() -> None:
     """isl's scheduler took a minute for 40 rows, and did not end for 400."""
     start = process_time()

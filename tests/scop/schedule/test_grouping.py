@@ -73,6 +73,8 @@ for (int j = 0; j < n - 1; j++)
 }"""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_users_are_inside_a_host_loop_that_is_in_another(tmp_path: Path) -> None:
     path = tmp_path / "kernel.c"
     path.write_text(ROTATIONS)

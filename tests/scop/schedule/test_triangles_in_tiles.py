@@ -136,6 +136,8 @@ def backwards(node: HostNode) -> HostNode:
             return node
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_comes_first_is_a_product_of_boxes(name: str) -> None:
     """All its terms are asked for: no guard leaves any out."""

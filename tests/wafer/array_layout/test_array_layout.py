@@ -85,6 +85,8 @@ def test_rows_are_padded_where_transposing_is_switched_off() -> None:
     assert cycles_if_right(analysis) < cycles_if_right(analysed(FF, COLUMNS, *LAYOUTS))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_rows_are_padded_where_columns_and_rows_are_read() -> None:
     """The forward pass walks along columns, the backward pass along rows."""
     text = COLUMNS.replace("S[i, j] -> PE[j // 8, i // 8]", f"{PLACE % 'S_y'}; {PLACE % 'S_dx'}")

@@ -78,6 +78,8 @@ def test_the_examples_have_adapters_on_all_kinds_of_lines() -> None:
     assert {(inward, spread) for _, inward, spread in found} == {(True, True), (True, False), (False, False)}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_every_element_goes_one_way() -> None:
     """On each PE an element is of one kind; it enters the line once and ends where it is needed."""
     for adapter in adapters():

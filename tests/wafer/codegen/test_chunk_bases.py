@@ -71,6 +71,8 @@ def test_results_are_right_in_every_order_and_again(by: int, index: str, density
     cycles_if_right(convolution(by, index), density, invocations=2)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("by", [1, 2])
 def test_rows_of_output_channels_are_faster_than_rows_of_the_filter(by: int) -> None:
     ours = convolution(by, BY_CHANNEL)

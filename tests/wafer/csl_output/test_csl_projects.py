@@ -48,6 +48,8 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(("name", "arch", "simd"), CASES)
 def test_csl_gives_the_bits_of_c(name: str, arch: str, simd: str) -> None:
     assert compared(BY_MAP[name], arch, simd).startswith("equal")
@@ -101,6 +103,8 @@ def test_the_command_writes_a_project_that_runs(
     assert re.search(r"cycles \d+\nSUCCESS\n$", capsys.readouterr().out)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_samples_one_after_another(tmp_path: Path) -> None:
     """Three samples; the map's state is what the last one leaves, so a layer without one is taken."""
     layer = BY_MAP["ff44_dense M=32 N=16"]

@@ -31,12 +31,16 @@ def cycles(length: int, reach: int) -> int:
     return result.cycles
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("reach", one_in(3, [1, 2, 4]))
 def test_a_longer_line_takes_no_longer(reach: int) -> None:
     """The way to a neighbour is as long everywhere; one order for the whole line would make all wait."""
     assert cycles(36, reach) < 1.1 * cycles(18, reach)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_more_neighbours_than_phases() -> None:
     """One order for the line, right all the same."""
     assert cycles(24, 10) > 0

@@ -63,6 +63,8 @@ def perceptron(samples: int) -> dict[str, np.ndarray]:
     return {name: rng.normal(size=shape).astype(np.float16) for name, shape in shapes.items()}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_samples_stream_through_a_perceptron(tmp_path: Path) -> None:
     network = compile_one_wafer(MLP, machine=machine_for("wse2"), maps=MAPS)
     first, *_, before, last = agree(network, perceptron(4), 4, tmp_path / "p", "wse2")

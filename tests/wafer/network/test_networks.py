@@ -165,6 +165,8 @@ def test_shelves_one_below_the_other_give_the_same_results() -> None:
     assert outputs[0][:, 0].tolist() == [28, 92]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("samples", one_in(3, [1, 2, 5], start=2))
 def test_a_state_is_what_came_of_the_sample_before(samples: int) -> None:
     rng = np.random.default_rng(1)
@@ -217,6 +219,8 @@ def test_other_machines(machine: str) -> None:
     assert result.check.passed
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_scalar_is_a_result_and_is_read_by_other_layers() -> None:
     x = np.arange(12, dtype=np.float16).reshape(3, 4)
     result = simulate_one_wafer(SCALARS, {"x": x}, samples=3, pes=16, check=True)
@@ -226,6 +230,8 @@ def test_a_scalar_is_a_result_and_is_read_by_other_layers() -> None:
     assert np.array_equal(result.outputs["y"], x - x.sum(axis=1, keepdims=True))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_result_that_is_an_input_in_another_order_passes_a_layer_that_holds_it() -> None:
     a = np.arange(18, dtype=np.float16).reshape(3, 2, 3)
     result = simulate_one_wafer(COPIED, {"a": a}, samples=3, pes=8, check=True)
@@ -242,6 +248,8 @@ def test_a_result_that_no_sample_brings_is_refused() -> None:
     assert fault.value.diagnostics[0].code == "network-constant"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_stages_shrink_until_they_fit_in_what_is_allowed() -> None:
     w1, w2, x = np.ones((12, 8)), np.ones((6, 12)), np.ones((2, 8))
     inputs = {"W1": w1, "W2": w2, "x": x}

@@ -79,6 +79,8 @@ def test_what_roles_take_at_least_is_close_to_the_estimate_and_never_above(name:
     _check_watch(compile_wafer(program, layer.mapping(program)).program, share)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("share", [1.0, 0.95])
 def test_what_moves_wait_for_is_part_of_what_a_layer_takes_at_least(share: float) -> None:
     """Four moves of a stencil take 132 of 1,025 cycles, however little its PEs do beside them."""
@@ -198,6 +200,8 @@ def test_pes_that_need_too_many_queues_are_seen_before_others_have_a_program() -
     assert len(seen) == 1 and len(seen[0].code.inputs) == most
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_pes_of_a_line_that_waits_are_seen_before_others() -> None:
     """A stencil's moves go along rows and columns, of which the first stand for all."""
     layer = next(x for x in layers() if x.name == "stencil7 N=5 Z=5")

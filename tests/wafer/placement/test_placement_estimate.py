@@ -118,6 +118,8 @@ def test_a_direction_asks_for_blocks() -> None:
     assert "r//2" in complete_mapping(source, read_program(STRIDED), CS2).text
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("name", "gain"), [("maxpool", 5), pytest.param("matmul_dense M=6 N=6 K=6", 1.5, marks=LATER)]
 )

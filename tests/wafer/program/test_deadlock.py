@@ -109,6 +109,8 @@ def broken(
     return compiled, bool(found), inputs
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", one_in(9, GRAPHS, start=3))
 def test_what_the_check_lets_pass_does_not_stand_still(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: Counter[tuple[bool, bool]] = Counter()

@@ -44,6 +44,8 @@ def blocks(program: WaferProgram) -> dict[str, int | None]:
     return {group.tensor: group.block for group in (*program.inputs, *program.outputs)}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_even_numbers_of_elements_travel_in_pairs() -> None:
     pairs, found = sums(4, 6, "trigger: rows = none\n")
     assert blocks(pairs) == {"x": 2, "y": 2}
@@ -51,6 +53,8 @@ def test_even_numbers_of_elements_travel_in_pairs() -> None:
     assert found.wavelets < 0.6 * single.wavelets and found.cycles < single.cycles
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_an_odd_number_has_pairs_where_all_take_the_same() -> None:
     """Sums of 3 rows pass each PE in one instruction; of x, a PE keeps 3 rows of 6 and drops as many."""
     pairs, _ = sums(3, 6, "trigger: rows = none\n")
@@ -65,6 +69,8 @@ def test_elements_of_32_bits_have_wavelets_of_their_own(element: str) -> None:
     assert set(blocks(program).values()) == {None}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_stream_that_drives_has_pairs_where_an_instruction_takes_its_rows() -> None:
     driven, _ = sums(4, 6, "trigger: rows = x\n")
     short, _ = sums(4, 2, "trigger: rows = x\n")

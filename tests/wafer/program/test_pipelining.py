@@ -65,6 +65,8 @@ def test_weights_are_updated_over_many_samples() -> None:
     run("training", 24)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_single_port_hands_out_the_next_sample_meanwhile() -> None:
     """The adapters of A4 are busy with one sample while the PEs compute another."""
     name = "gemv_bias_corners M=32 N=16 T=float32"

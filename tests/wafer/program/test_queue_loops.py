@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from corpus import Layer, compiled
 
 from polyloom.polyhedra.loops.generate import Name
@@ -18,6 +19,8 @@ def single(name: str, source: str, *defines: str, mode: SimdMode = SimdMode.AUTO
     return {file: len(re.findall(r"\b(?:send|receive)\(", text)) for file, text in files.items()}
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_adapters_drop_and_pass_on_by_instructions() -> None:
     """x and b enter at one PE each: what a PE needs lies between what it drops."""
     sizes = ("M=32", "N=16", "T=float32")

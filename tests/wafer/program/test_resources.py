@@ -50,6 +50,8 @@ def test_every_role_is_counted(name: str) -> None:
     assert document["colors"], "what each color carries"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "name", ["training", "mlp_one_port", "softmax", "stencil7", pytest.param("layer_norm", marks=LATER)]
 )
@@ -76,6 +78,8 @@ def test_a_candidate_with_too_many_queues_is_not_analysed(monkeypatch: pytest.Mo
         pipeline._estimated(program, mapping, inf, replace(CS2, output_queues=CS2.output_queues[:2]))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["training", "mlp"])
 def test_few_descriptors_cost_cycles_and_change_no_bits(name: str) -> None:
     program, mapping = layer_named(name)

@@ -112,6 +112,8 @@ def test_another_basis_makes_a_box() -> None:
     assert cycles(program) < cycles(without)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_constant_dimensions_go_away() -> None:
     """Example 5.7: the size [2, 1] becomes [2]."""
     made = Made((EXAMPLES / "conv1x1.lair").read_text(), (EXAMPLES / "conv1x1.map").read_text())
@@ -213,6 +215,8 @@ FAR = Made(
 """The offset of the box hull at one arrival moves with the index; extra instances write 500 rows away."""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_hull_whose_arrays_do_not_fit_gives_way() -> None:
     program = FAR.compile()
     assert only(program).strategy is not Strategy.HULL

@@ -50,6 +50,8 @@ def test_a_number_is_set_from_cases_that_there_are(name: str) -> None:
     assert {used for names in load_machine(name).fitted_to.values() for used in names} <= known
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_fitted_number_fits() -> None:
     fits = [case for case in QUICK if case.is_fit]
     assert len(fits) > 5

@@ -52,6 +52,8 @@ def test_what_was_built_is_found_again(cache: Path) -> None:
     assert before.items() < files.items() and len(files) == 8  # another role, another layout, all of that
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_every_input_counts(cache: Path) -> None:
     paths = {build_program(SMALL, INSTRUCTIONS, folder=cache)}
     paths.add(build_program(SMALL | {"P.c": SMALL["P.c"] + "/* */"}, INSTRUCTIONS, folder=cache))
@@ -62,6 +64,8 @@ def test_every_input_counts(cache: Path) -> None:
     assert len(paths) == 5
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_processes_that_build_the_same_do_not_disturb_each_other(cache: Path) -> None:
     script = (
         "import sys, json; from pathlib import Path\n"

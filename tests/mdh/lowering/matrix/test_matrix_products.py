@@ -38,6 +38,8 @@ from polyloom.polyhedra.loops.tree import Name, Number, Operation
 from samples import one_in
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("name", one_in(5, list(PRODUCTS)))
 def test_a_tree_computes_the_product_and_is_proved(name: str) -> None:
     program, matrix = PRODUCTS[name]

@@ -61,6 +61,8 @@ def copies(made: Any, n: int, k: int = 3) -> bool:
     return text.count("_before[") > 1 or text.count("_old[") > 1
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_map_that_overwrites_nothing_that_it_reads(tmp_path: Path) -> None:
     """The first elements of a recurrence: they need neither copy nor order."""
     for threads in (1, 3):

@@ -97,6 +97,8 @@ def wild(program: HostProgram, seed: int) -> Schedule | None:
     return legal(program, seed, native(), alone)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(("name", "seed"), first_of_each(product(ZOO, range(2)), lambda case: case[0]))
 def test_wild_schedules(name: str, seed: int) -> None:
     program, parameters = ZOO[name]
