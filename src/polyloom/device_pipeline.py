@@ -297,6 +297,7 @@ def _place(part: LoadedHost) -> Place:
         present=scop.present,
         reached=scop.reached,
         stepped=scop.stepped,
+        repeated=scop.repeated,
     )
 
 

@@ -221,5 +221,7 @@ class Scop:
     """Whether its function is known in its file alone."""
     stepped: tuple[tuple[str, str], ...] = ()
     """Pointers that it moves, and the integers of the part, 0 at first, that say by how much."""
+    repeated: bool = False
+    """Whether loops of the function are around it, which are no part of it: it runs again and again."""
     unshared: bool = False
     """Whether all arrays exist as a whole and nobody else sees them, as those of a tensor program."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import islpy as isl
 from pycparser import c_ast
 
-from polyloom.diagnostics import Diagnostic, PolyloomError, Severity, Source, Unsupported, remark
+from polyloom.diagnostics import Diagnostic, PolyloomError, Severity, Source, Unsupported, error, remark
 from polyloom.frontends.c.counted_loops import with_counted_loops
 from polyloom.frontends.c.enter import enter
 from polyloom.frontends.c.escaping import escaping_iterators, is_read_after
@@ -194,7 +194,8 @@ def _unmarked(
         try:
             part = _explained(region, tree, places, way.mode, asked=True)
             scop_of(part)
-            parts.append(part)
+            open_array = None if region.marked else _open_array(part)
+            parts += (open_array and _loops_of(region, open_array, tree, places, way)) or (part,)
         except PolyloomError as fault:
             if region.marked:
                 raise
@@ -231,7 +232,7 @@ def _computed(region: Region, *, tree: c_ast.FileAST, places: Places, mode: Mode
         scop = scop_of(part)
     except PolyloomError:
         return None
-    if _has_several_loops(region) and _has_open_array(part.state):
+    if _has_several_loops(region) and _open_array(part) is not None:
         return None
     points = (prod(width(s.domain, k) for k in range(s.domain.dim(_DIM.set))) for s in scop.statements)
     return part if sum(points) >= WORTH_POINTS and not scop.escaping else None
@@ -241,11 +242,14 @@ def _has_several_loops(region: Region) -> bool:
     return sum(isinstance(inside, LOOPS) for node in region.body for inside in nodes_in(node)) > 1
 
 
-def _has_open_array(state: State) -> bool:
-    """Whether any element may be meant of an array of which nothing says how many it has."""
-    open_ones = {name for name, array in state.arrays.items() if array.extents[:1] == (None,)}
-    indices = (index for access in state.pool if access.array in open_ones for index in access.indices[:1])
-    return any(index.affine is None for index in indices)
+def _open_array(part: Part) -> Unsupported | None:
+    """Say of which array any element may be meant while nothing tells how many it has; None for none."""
+    arrays = {name: array for name, array in part.state.arrays.items() if array.extents[:1] == (None,)}
+    for access in part.state.pool:
+        if access.array in arrays and any(index.affine is None for index in access.indices[:1]):
+            message = f"how many elements `{access.array}` has is not said"
+            return Unsupported(error("drop-in-extent", message, arrays[access.array].place.variable.span))
+    return None
 
 
 def _taken_apart(region: Region, found: Sequence[Part], fault: PolyloomError) -> Diagnostic:
@@ -367,6 +371,7 @@ def _scop_of(part: Part) -> Scop:
         reached=reached(addressed(part.region.function), state),
         equal=tuple(map(equality, products_of(state, part.statements))),
         stepped=part.region.stepped,
+        repeated=part.region.repeated,
     )
 
 

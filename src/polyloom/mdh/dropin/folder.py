@@ -25,6 +25,7 @@ from polyloom.ir.host import HostProgram
 from polyloom.ir.inequalities import determined
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass
+from polyloom.mdh.dropin.points import points_of
 from polyloom.mdh.dropin.signature import Signature, signature
 from polyloom.mdh.dropin.source import Place, Replacement, replacement, with_calls
 from polyloom.mdh.print.names import c_names
@@ -165,7 +166,7 @@ def _replaced(
     ranges, programs, faults = list[Replacement](), list[HostProgram](), list[tuple[Place, Unsupported]]()
     for (place, program), name in zip(parts, _functions(parts), strict=True):
         try:
-            ranges.append(replacement(source, place, signature(program, name)))
+            ranges.append(replacement(source, place, signature(program, name), points_of(program) or ()))
             programs.append(program)
         except Unsupported as fault:
             if place.marked:

@@ -25,13 +25,14 @@ from functools import cached_property
 from importlib.resources import files
 from math import prod
 
-from polyloom.ir.host import Buffer, Copy, HostProgram, MdHom, Nest, Role
+from polyloom.ir.host import Buffer, HostProgram, MdHom, Role
 from polyloom.ir.inequalities import conjunction
 from polyloom.ir.integers import TRUE
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import after_pass
 from polyloom.mdh.device.devices import DeviceModel
 from polyloom.mdh.dropin.folder import Side, Versions
+from polyloom.mdh.dropin.points import any_has, points_of
 from polyloom.mdh.dropin.signature import TAKEN, Signature, header, qualifier
 from polyloom.mdh.dropin.unit_steps import unit_steps
 from polyloom.mdh.lowering.chunked_scans import LEAST_COUNTED
@@ -57,8 +58,8 @@ from polyloom.mdh.schedule.schedules import Schedule
 from polyloom.mdh.schedule.search_space import ScheduleSpace, space_of
 from polyloom.mdh.tree.nodes import Array, Code, Function, Space
 from polyloom.mdh.tree.rewrite import parameters_used, walk
-from polyloom.mdh.tree.trips import is_parallel
-from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, nodes_in, product_of
+from polyloom.mdh.tree.trips import is_parallel, shared_points
+from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, nodes_in
 
 FEW = 4
 """Arrays that a call compares without a loop."""
@@ -69,6 +70,9 @@ SMALL = 4096
 
 LEAST_ROW = 1 << 11
 """Elements of rows of results that go past caches: a line at an end that is written in part takes 0.1 us."""
+
+MOST_ASKED = 8
+"""Nests of loops whose points a call counts to know whether threads share them."""
 
 FILE, HEADER, TEAM = "polyloom_loops.c", "polyloom_loops.h", "loops_team.c"
 
@@ -109,27 +113,6 @@ class Version:
     def _arrays(self) -> Iterator[Array]:
         """Yield the arrays that all threads see, or one in each of its iterations."""
         return (s for s in walk(self.function.body) if isinstance(s, Array) and s.space is Space.GROUP)
-
-
-def points_of(program: HostProgram) -> Sequence[IntExpression] | None:
-    """Return the points of each node of which not few are known, of parameters; None where others decide."""
-    found, parameters = list[IntExpression](), {p.name for p in program.parameters}
-    for node in nodes_in(program.body):
-        match node:
-            case MdHom(extents=extents):
-                points = product_of(extents)
-            case Copy(source=source):
-                points = product_of(program.buffer(source).shape)
-            case Nest(extents=extents) if extents:
-                return None
-            case _:
-                continue
-        if isinstance(points, Number) and points.value < LEAST_SHARED:
-            continue
-        if isinstance(points, Number) or not names_in(points) <= parameters:
-            return None
-        found.append(points)
-    return found or None
 
 
 def c_side(device: DeviceModel, schedules: Schedules) -> Side:
@@ -200,14 +183,8 @@ def _by_points(
         return
     alone = replace(device, compute_units=1)
     least = LEAST_COUNTED if shared.has_bins else LEAST_SHARED
-    yield replace(shared, asked=_any_has(points, least), ending="_of_many")
+    yield replace(shared, asked=any_has(points, least), ending="_of_many")
     yield Version(values, program, function_of(program, chosen(without_groups), alone))
-
-
-def _any_has(points: Sequence[IntExpression], least: int) -> IntExpression:
-    """Return whether any node has as many points."""
-    found = tuple(Operation(">=", (n, Number(least))) for n in dict.fromkeys(points))
-    return found[0] if len(found) == 1 else Operation("or", found)
 
 
 def _past_caches(
@@ -430,10 +407,11 @@ class _Run:
         """Return whether threads share the loops: not where all that they would share has few points."""
         if not self.version.is_parallel:
             return "0"
-        points = self.version.points
-        if self.version.asked is not None or not points:
+        version = self.version
+        points = version.points or shared_points(version.function.body, set(version.function.integers))
+        if version.asked is not None or not points or len(points) > MOST_ASKED:
             return "1"
-        return integer_c(_any_has(points, LEAST_SHARED), self.call.names, self.dialect)
+        return integer_c(any_has(points, LEAST_SHARED), self.call.names, self.dialect)
 
 
 def _array(kind: str, values: Sequence[str]) -> str:

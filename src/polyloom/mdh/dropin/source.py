@@ -10,8 +10,10 @@ from polyloom.diagnostics import Diagnostic, Source, Unsupported, error
 from polyloom.ir.host import Buffer, Role
 from polyloom.ir.types import C_TYPES
 from polyloom.mdh.dropin.apart import conditions_apart
+from polyloom.mdh.dropin.points import LEAST_REPEATED, any_has
 from polyloom.mdh.dropin.signature import Signature
 from polyloom.mdh.dropin.variables import Integers, Variable
+from polyloom.polyhedra.loops.tree import IntExpression, names_in
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -26,6 +28,7 @@ class Place:
     ``present``: C's names of pointers that must not be NULL; empty where another variable has that name.
     ``reached``: C's names of numbers to which pointers may lead.
     ``stepped``: pointers that are moved, and what the integers are called that say by how much.
+    ``repeated``: loops are around it, which stay in C.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Place:
     present: tuple[str, ...] = ()
     reached: tuple[str, ...] = ()
     stepped: tuple[tuple[str, str], ...] = ()
+    repeated: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,10 +52,10 @@ class Replacement:
 
     ``integers``: the C expressions of the call's parameters. ``pointers``: for each of its buffers, that of
     its first element's address. ``copies``: of elements that do not lie side by side. ``needed``: what holds
-    where structures lie as they are taken to, and where copies, and sizes in memory, are no parts of what is
-    written. ``helpers``: functions of two numbers that the block calls. ``returned``: the type and name of
-    the variable that is returned behind the call. ``present``: pointers without which nothing is called.
-    ``kept``: variables of the block, in the place of what C has no address of.
+    where there is enough to do, structures lie as they are taken to, and copies, and sizes in memory, are no
+    parts of what is written. ``helpers``: functions of two numbers that the block calls. ``returned``: the
+    type and name of the variable that is returned behind the call. ``present``: pointers without which
+    nothing is called. ``kept``: variables of the block, in the place of what C has no address of.
     """
 
     start: int
@@ -85,8 +89,12 @@ class GatheredArray:
     bring: tuple[str, ...]
 
 
-def replacement(source: Source, place: Place, call: Signature) -> Replacement:
+def replacement(
+    source: Source, place: Place, call: Signature, points: Sequence[IntExpression] = ()
+) -> Replacement:
     """Return what stands in ``source`` in a place; blanks at its ends stay.
+
+    ``points``: of each nest of its loops, where they are known (``points_of``).
 
     Errors: ``Unsupported`` with ``drop-in-...`` where a call cannot be written.
     """
@@ -101,7 +109,7 @@ def replacement(source: Source, place: Place, call: Signature) -> Replacement:
     pointers = tuple(_pointer(buffer, place.variables[buffer.name]) for buffer in call.buffers)
     used = {place.variables[buffer.name].base for buffer in call.buffers}
     copies = tuple(_copy(b, place, integers) for b in call.buffers if not place.variables[b.name].is_dense)
-    needed = _needed(call, place, integers)
+    needed = (*_enough(points if place.repeated else (), integers), *_needed(call, place, integers))
     return Replacement(
         start=start,
         end=max(start, end),
@@ -134,6 +142,12 @@ def _in_register(buffer: Buffer, variable: Variable) -> Kept:
     name, copy = variable.element(()), _gathered(buffer)
     first = "" if buffer.role is Role.OUTPUT else f" = {name}"
     return Kept(f"{C_TYPES[buffer.type]} {copy}{first};", f"{name} = {copy};")
+
+
+def _enough(points: Sequence[IntExpression], integers: Integers) -> Iterator[str]:
+    """Yield that there is more to do than a call takes; the C compiler has the original loops in line."""
+    if points and all(names_in(n) <= integers.names.keys() for n in points):
+        yield f"({integers.text(any_has(points, LEAST_REPEATED))})"
 
 
 def _needed(call: Signature, place: Place, integers: Integers) -> tuple[str, ...]:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from polyloom.mdh.tree.nodes import Array, Compute, For, If, Kind, Space, Statement, Store
-from polyloom.mdh.tree.rewrite import walk
-from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, names_in, sum_of
+from polyloom.mdh.tree.nodes import Array, Code, Compute, For, If, Kind, Space, Statement, Store
+from polyloom.mdh.tree.rewrite import blocks, walk
+from polyloom.polyhedra.loops.tree import (
+    IntExpression,
+    Number,
+    Operation,
+    names_in,
+    product_of,
+    replace_names,
+    sum_of,
+)
 
 
 def is_parallel(statement: Statement) -> bool:
@@ -48,6 +58,63 @@ def trip_count(loop: For) -> IntExpression:
         return Number(max(0, length.value // step))
     steps = length if step == 1 else Operation("/", (length, Number(step)))
     return Operation("max", (Number(0), steps))
+
+
+def shared_points(code: Code, integers: AbstractSet[str]) -> list[IntExpression] | None:
+    """Return the points of each nest of loops that threads share, of integers; None where one is not known.
+
+    Loops outside are in the middle of their ranges: ``n * (n / 2)`` points of a triangle.
+    """
+    try:
+        return list(dict.fromkeys(_shared_points(code, integers, {})))
+    except ValueError:
+        return None
+
+
+def _shared_points(
+    code: Code, integers: AbstractSet[str], middles: Mapping[str, IntExpression]
+) -> Iterator[IntExpression]:
+    for statement in code:
+        inner = middles
+        if isinstance(statement, For):
+            if statement.kind is Kind.GROUP:
+                yield from map(product_of, _trips(statement, integers, middles))
+                continue
+            inner = {**middles, statement.iterator: _middle(statement, middles)}
+        for block in blocks(statement):
+            yield from _shared_points(block, integers, inner)
+
+
+def _trips(
+    loop: For, integers: AbstractSet[str], middles: Mapping[str, IntExpression]
+) -> Iterator[list[IntExpression]]:
+    """Yield the trip counts from a loop to each innermost one in it. Errors: ValueError where not known."""
+    trips = replace_names(trip_count(loop), middles)
+    if not names_in(trips) <= integers:
+        raise ValueError(f"how often the loop over {loop.iterator} is carried out is not known")
+    inner = {**middles, loop.iterator: _middle(loop, middles)}
+    found = False
+    for nested in _outermost(loop.body):
+        for further in _trips(nested, integers, inner):
+            found = True
+            yield [trips, *further]
+    if not found:
+        yield [trips]
+
+
+def _outermost(code: Code) -> Iterator[For]:
+    """Yield the loops in code that are in no other loop of it."""
+    for statement in code:
+        if isinstance(statement, For):
+            yield statement
+        else:
+            for block in blocks(statement):
+                yield from _outermost(block)
+
+
+def _middle(loop: For, middles: Mapping[str, IntExpression]) -> IntExpression:
+    both = sum_of([(1, replace_names(loop.start, middles)), (1, replace_names(loop.end, middles))])
+    return Number(both.value // 2) if isinstance(both, Number) else Operation("/", (both, Number(2)))
 
 
 SAMPLES = 4

@@ -24,6 +24,7 @@ class Region:
     ``marked``: it is not the whole function. Pragmas stand around it, ``opening`` and ``closing``; where
     there are none these are its first and last statement, and ``characters`` its range in the source.
     ``stepped``: pointers that it moves, and the integers that say by how much (``stepped_pointers``).
+    ``repeated``: loops of the function are around it, which are no part of it.
     """
 
     function: c_ast.FuncDef
@@ -34,6 +35,7 @@ class Region:
     closing: c_ast.Node | None = None
     characters: tuple[int, int] | None = None
     stepped: tuple[tuple[str, str], ...] = ()
+    repeated: bool = False
 
     @property
     def name(self) -> str:

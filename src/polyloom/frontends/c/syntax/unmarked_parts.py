@@ -65,6 +65,8 @@ class _Finder(Generic[Found]):
     read: Callable[[Region], Found | None]
     found: list[Found] = field(default_factory=list)
     tries: int = 0
+    loops: int = 0
+    """Around the statements that are looked at."""
 
     def search(self, items: Sequence[c_ast.Node], before: Sequence[c_ast.Node]) -> None:
         """Look for parts among statements of a block, and in the blocks inside those that are none."""
@@ -73,8 +75,11 @@ class _Finder(Generic[Found]):
             end = self._taken(items, k, before)
             if end == k:
                 end = k + 1
+                around = isinstance(items[k], (*LOOPS, c_ast.DoWhile))
+                self.loops += around
                 for inner in () if keeps_its_form(items[k - 1] if k else None) else _blocks(items[k]):
                     self.search(inner, [*before, items[k]])
+                self.loops -= around
             before += items[k:end]
             k = end
 
@@ -106,7 +111,16 @@ class _Finder(Generic[Found]):
         characters = _text_of(body, self.text, self.starts)
         if characters is None:
             return None
-        return Region(self.function, tuple(before), tuple(body), True, body[0], body[-1], characters)
+        return Region(
+            function=self.function,
+            before=tuple(before),
+            body=tuple(body),
+            marked=True,
+            opening=body[0],
+            closing=body[-1],
+            characters=characters,
+            repeated=self.loops > 0,
+        )
 
 
 def _ends(items: Sequence[c_ast.Node], first: int) -> list[int]:

@@ -53,7 +53,7 @@ struct shared { /* by all threads of a team */
 #ifdef _OPENMP
     struct meeting meeting;
     int64_t threads;
-    double waited, done; /* seconds that the first thread waited for others, and when it was done */
+    double waited, begun, done; /* seconds that the first thread waited for others; when it had its part */
 #endif
 };
 
@@ -192,6 +192,8 @@ static void run_shared(loops *function, struct pace *pace, void *const *arrays, 
     const double begin = omp_get_wtime();
 #pragma omp parallel
     {
+        if (omp_get_thread_num() == 0)
+            shared.begun = omp_get_wtime(); /* others may come late to the start as well */
         take_part(omp_get_thread_num(), omp_get_num_threads(), &shared, function, arrays, integers);
         if (omp_get_thread_num() == 0) {
             shared.threads = omp_get_num_threads();
@@ -199,7 +201,7 @@ static void run_shared(loops *function, struct pace *pace, void *const *arrays, 
         }
     }
     const double end = omp_get_wtime();
-    judge(pace, shared.threads, shared.waited + end - shared.done, end - begin);
+    judge(pace, shared.threads, shared.begun - begin + shared.waited + end - shared.done, end - begin);
     pthread_cond_destroy(&shared.meeting.changed);
     pthread_mutex_destroy(&shared.meeting.asleep);
 }
