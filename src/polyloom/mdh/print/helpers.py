@@ -155,13 +155,15 @@ def _names(family: str, kind: Kind) -> Names:
     """Return what a quick function needs, all of which is noted: no more than it does."""
     dialect, element, width = kind.dialect, kind.element, kind.width
     function = family.removeprefix(PREFIX)
-    turns = function in ("sin", "cos")
+    turns, by_tail = function in ("sin", "cos"), function == "erf" and element is ElementType.FLOAT64
+    by_exp = function in ("sigmoid", "erf", "erfc", "tanh") and not by_tail
     return Names(
         kind=str(kind),
         mask=str(kind.mask),
         doubles=dialect.type(ElementType.FLOAT64, width) if turns else "",
         select=dialect.helper("select", element, width),
-        exp=dialect.helper(f"{PREFIX}exp", element, width) if function in ("sigmoid", "erf", "tanh") else "",
+        exp=dialect.helper(f"{PREFIX}exp", element, width) if by_exp else "",
+        erfc=dialect.helper(f"{PREFIX}erfc", element, width) if by_tail else "",
         library=dialect.function(function, element, 1) if turns else "",
         lanes=width,
     )

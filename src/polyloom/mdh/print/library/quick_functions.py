@@ -5,15 +5,18 @@
                 in double by s = f / (2 + f), of which log(1 + f) is an odd function
     sin, cos(a) polynomials of r, where a = n pi / 2 + r; large a are left to the library. Up to 1e5 no double
                 is so near to n pi / 2 that three parts of pi / 2 do not give r
-    erf(a)      a p(a^2) up to 1; from there on 1 - exp(-q(|a|)), with the sign of a
+    erf(a)      a p(a^2) up to 1; from there on 1 - exp(-q(|a|)), in double 1 - erfc(|a|), with the sign of a
+    erfc(a)     exp(-a^2) p(q) / (1 + 2 a), where q = (a - c) / (a + c); 2 minus that of -a where a < 0
     tanh(a)     a + a^3 p(a^2) up to 0.63; from there on 1 - 2 / (exp(2 |a|) + 1), with the sign of a
     sigmoid(a)  1 / (1 + exp(-a))
 
-The coefficients are minimax fits (Lawson's iteration on Chebyshev nodes, in double, rounded once). Errors, in
-units in the last place against double precision, over all floats of the tests: ``tests/mdh/print`` states
-them. NaN, infinities and the ends of the range are the library's.
+The coefficients are minimax fits (Lawson's iteration on Chebyshev nodes, in double, rounded once), those of
+erfc, and of erf and tanh in double, go through Chebyshev nodes (in 60 digits, rounded once). Errors, in units
+in the last place, over all floats of the tests: ``tests/mdh/print`` states them. Several roundings add
+up in erfc, to 6. NaN, infinities and the ends of the range are the library's.
 
-Source: Cody and Waite, Software Manual for the Elementary Functions (reduction). Not in the papers.
+Source: Cody and Waite, Software Manual for the Elementary Functions (reduction); Shepherd and Laframboise,
+Chebyshev approximation of (1 + 2x) exp(x^2) erfc x (Math. Comp. 36, 1981). Not in the papers.
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ PREFIX = "quick_"
 """Of the families of helpers."""
 
 FUNCTIONS = {
-    ElementType.FLOAT32: frozenset({"exp", "log", "sin", "cos", "erf", "tanh", "sigmoid"}),
-    ElementType.FLOAT64: frozenset({"exp", "log", "sin", "cos", "sigmoid"}),
+    ElementType.FLOAT32: frozenset({"exp", "log", "sin", "cos", "erf", "erfc", "tanh", "sigmoid"}),
+    ElementType.FLOAT64: frozenset({"exp", "log", "sin", "cos", "erf", "erfc", "tanh", "sigmoid"}),
 }
 
 _EXP = (0.5, 0.1666666567325592, 0.04166628, 0.008333504, 0.0013945752, 0.00019789262)
@@ -52,6 +55,58 @@ _ERF_LARGE = (
     -0.0004413351125549525,
     2.168675018765498e-05,
 )
+_ERFC = (
+    1.2530080080032349,
+    -0.13562114536762238,
+    -0.04756231978535652,
+    0.12964671850204468,
+    -0.11927191913127899,
+    0.0682930275797844,
+    -0.023794664070010185,
+    0.0025768564082682133,
+    0.0020017712377011776,
+    -0.000788120727520436,
+    -0.0002735960006248206,
+)
+_ERF_OF_DOUBLE = (
+    1.1283791670955126,
+    -0.37612638903183543,
+    0.11283791670945006,
+    -0.02686617064323777,
+    0.0052239776071164225,
+    -0.0008548325975389692,
+    0.00012055294904839707,
+    -1.492473690741966e-05,
+    1.6447424703317362e-06,
+    -1.6208483801871705e-07,
+    1.3720064546777686e-08,
+    -7.795898827002142e-10,
+)
+_ERFC_OF_DOUBLE = (
+    1.2329951186255526,
+    -0.1396211168405629,
+    0.01537965210262074,
+    0.06809705425473732,
+    -0.10103906603635213,
+    0.09373283499679412,
+    -0.06633036581152939,
+    0.03716751556249286,
+    -0.016197734059115006,
+    0.005031969755895426,
+    -0.00075777334141333,
+    -0.00019925550755614952,
+    0.000150622243948303,
+    -2.4403169244974074e-05,
+    -1.1224789135154701e-05,
+    5.7178872846321855e-06,
+    3.0135049944875397e-07,
+    -8.351619688696847e-07,
+    6.270727157198311e-08,
+    1.1534943745754157e-07,
+    -7.71541861441783e-09,
+    -1.3670989863347383e-08,
+    -1.8206098680308682e-09,
+)
 _TANH = (
     -0.3333333134651184,
     0.13333190977573395,
@@ -59,6 +114,20 @@ _TANH = (
     0.02169015444815159,
     -0.008150697685778141,
     0.002118017990142107,
+)
+_TANH_OF_DOUBLE = (
+    -0.3333333333333333,
+    0.1333333333333296,
+    -0.05396825396781054,
+    0.021869488515352347,
+    -0.008863235024306106,
+    0.003592120760870841,
+    -0.0014557676940659455,
+    0.000589622148687206,
+    -0.0002374675659822325,
+    9.23274970808537e-05,
+    -3.092912547386467e-05,
+    6.354340814859719e-06,
 )
 
 
@@ -120,7 +189,7 @@ class Names:
     """What types and helpers are called in C for one type of vectors.
 
     ``kind``: the vectors; ``mask``: integers of the same size; ``doubles``: as many doubles; ``select``,
-    ``exp``: helpers; ``library``: the same function of one number; ``lanes``: how many elements.
+    ``exp``, ``erfc``: helpers; ``library``: the same function of one number; ``lanes``: how many elements.
     """
 
     kind: str
@@ -128,6 +197,7 @@ class Names:
     doubles: str
     select: str
     exp: str
+    erfc: str
     library: str
     lanes: int
 
@@ -230,8 +300,20 @@ _FAR_BODY = """\
     return found;
 """
 
+_ERFC_BODY = """\
+    const {mask} none = {{0}}, sign = ({mask})a & (LOWEST);
+    const {kind} positive = ({kind})(({mask})a ^ sign), zero = {{0.0f}};
+    const {kind} x = {select}(positive > MOST, zero + MOST, positive), q = (x - CENTRE) / (x + CENTRE);
+    const {kind} high = ({kind})(({mask})x & ~LOW_BITS); /* its square is exact */
+    const {kind} first = high * high, more = (x - high) * (x + high), square = first + more;
+    const {kind} rest = (first - square) + more; /* x * x is square and rest */
+    const {kind} power = {exp}(-square);
+    const {kind} tail = (power - power * rest) * (POLYNOMIAL / (1.0f + 2.0f * x));
+    return {select}(sign < none, 2.0f - tail, tail);
+"""
+
 _TWO_SIDES = """\
-    const {mask} sign = ({mask})a & (-2147483647 - 1);
+    const {mask} sign = ({mask})a & (LOWEST);
     const {kind} positive = ({kind})(({mask})a ^ sign), zero = {{0.0f}};
     const {kind} t = {select}(positive > MOST, zero + MOST, positive), s = t * t;
     const {kind} small = SMALL;
@@ -247,19 +329,31 @@ def _with(template: str, **values: str) -> str:
     return template
 
 
+_LOWEST, _LOWEST_OF_DOUBLE = "-2147483647 - 1", "-0x7fffffffffffffff - 1"
+
 _FLOAT_BODIES = {
     "exp": _with(_EXP_BODY, POLYNOMIAL=polynomial(_EXP, "r")),
     "log": _with(_LOG_BODY, POLYNOMIAL=polynomial(_LOG, "f")),
     "sigmoid": "    return 1.0f / (1.0f + {exp}(-a));\n",
     "erf": _with(
         _TWO_SIDES,
+        LOWEST=_LOWEST,
         MOST="4.0f",
         SMALL=f"t * {polynomial(_ERF_SMALL, 's')}",
         LARGE="1.0f - {exp}(-" + polynomial(_ERF_LARGE, "t") + ")",
         LIMIT="1.0f",
     ),
+    "erfc": _with(
+        _ERFC_BODY,
+        LOWEST=_LOWEST,
+        MOST="10.5f",
+        CENTRE="3.0f",
+        LOW_BITS="0xfff",
+        POLYNOMIAL=polynomial(_ERFC, "q"),
+    ),
     "tanh": _with(
         _TWO_SIDES,
+        LOWEST=_LOWEST,
         MOST="10.0f",
         SMALL=f"t + t * s * {polynomial(_TANH, 's')}",
         LARGE="1.0f - 2.0f / ({exp}(2.0f * t) + 1.0f)",
@@ -280,6 +374,30 @@ _DOUBLE_BODIES = {
     "exp": _with(_EXP_OF_DOUBLE_BODY, POLYNOMIAL=polynomial(_EXP_OF_DOUBLE, "r", "")),
     "log": _with(_LOG_OF_DOUBLE_BODY, POLYNOMIAL=polynomial(_LOG_OF_DOUBLE, "z", "")),
     "sigmoid": "    return 1.0 / (1.0 + {exp}(-a));\n",
+    "erf": _with(
+        _TWO_SIDES,
+        LOWEST=_LOWEST_OF_DOUBLE,
+        MOST="7.0",
+        SMALL=f"t * {polynomial(_ERF_OF_DOUBLE, 's', '')}",
+        LARGE="1.0 - {erfc}(t)",
+        LIMIT="1.0",
+    ),
+    "erfc": _with(
+        _ERFC_BODY,
+        LOWEST=_LOWEST_OF_DOUBLE,
+        MOST="28.0",
+        CENTRE="4.0",
+        LOW_BITS="0x7ffffffL",
+        POLYNOMIAL=polynomial(_ERFC_OF_DOUBLE, "q", ""),
+    ),
+    "tanh": _with(
+        _TWO_SIDES,
+        LOWEST=_LOWEST_OF_DOUBLE,
+        MOST="22.0",
+        SMALL=f"t + t * s * {polynomial(_TANH_OF_DOUBLE, 's', '')}",
+        LARGE="1.0 - 2.0 / ({exp}(2.0 * t) + 1.0)",
+        LIMIT="0.63",
+    ),
     **{
         name: _with(
             _TURNS_OF_DOUBLE_BODY + _FAR_BODY,
