@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyloom.polyhedra.bounds import elementwise_maximum, elementwise_minimum, is_dense_box
+from polyloom.polyhedra.bounds import elementwise_maximum, elementwise_minimum, first_point, is_dense_box
 from polyloom.polyhedra.coordinates import other_bases, without_constants
 from polyloom.polyhedra.lattice import determinant, inverse
 from polyloom.polyhedra.pieces import few_boxes
@@ -95,3 +95,17 @@ def test_few_boxes_are_a_partition(text: str, counts: set[int]) -> None:
             assert together.is_disjoint(part)
             together = together.union(part)
         assert all(map(is_box, parts)) and together.is_equal(points)
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("{ [i, j] : 3 <= i <= 5 and (i + j) mod 4 = 1 and -6 <= j <= 9 }", "{ [3, -6] }"),
+        ("{ [i, j] : i = 7 and 0 <= j <= 2; [i, j] : i = 4 and 2 <= 2j <= 9 }", "{ [4, 1] }"),
+        ("{ [i, j] : 0 <= i <= 3 and exists e : j = 3e and i < e <= i + 1 }", "{ [0, 3] }"),
+        ("{ [] }", "{ [] }"),
+        ("{ [i, j] : 1 = 0 }", "{ [i, j] : 1 = 0 }"),
+    ],
+)
+def test_the_first_point(text: str, first: str) -> None:
+    assert first_point(isl.Set(text)).is_equal(isl.Set(first))

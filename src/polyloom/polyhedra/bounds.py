@@ -116,6 +116,17 @@ def greatest_coordinate(points: isl.Set, k: int) -> isl.Val:
     return _over_disjuncts(points, lambda part: part.dim_max_val(k), isl.Val.max)
 
 
+def first_point(points: isl.Set) -> isl.Set:
+    """Return the lexicographically first point of a set without parameters, which has lower bounds, or none.
+
+    isl's own ``lexmin`` fails for some sets with remainders ("affine expression involves some of the domain
+    dimensions", isl_domain_factor_templ.c).
+    """
+    for k in range(0 if points.is_empty() else points.dim(isl.dim_type.set)):
+        points = points.fix_val(isl.dim_type.set, k, least_coordinate(points, k))
+    return points
+
+
 def width(points: isl.Set, k: int) -> float:
     """Return how many values dimension ``k`` has at most, over all parameters; infinite without bounds."""
     ends = greatest_coordinate(points, k), least_coordinate(points, k)

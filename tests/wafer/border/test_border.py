@@ -102,6 +102,13 @@ def test_a_few_layers_with_ports_anywhere() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.ci
+def test_a_layer_whose_indices_have_remainders_of_several_iterators() -> None:
+    """isl's ``lexmin`` fails for the set of these indices."""
+    assert outcome(border_layer(23), (MODES[0],)) == "right"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [pytest.param(0, marks=pytest.mark.ci), 12, 24])
 def test_some_layers_with_ports_anywhere(start: int) -> None:
     outcomes = Counter(

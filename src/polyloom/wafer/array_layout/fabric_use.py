@@ -14,7 +14,7 @@ from math import prod
 import islpy as isl
 
 from polyloom.ir.reductions import Combine
-from polyloom.polyhedra.bounds import constant_point
+from polyloom.polyhedra.bounds import constant_point, first_point
 from polyloom.wafer.dataflow.local_arrays import LocalArray
 from polyloom.wafer.dataflow.reductions import Chain
 from polyloom.wafer.dataflow.tasks import TaskGraph
@@ -82,8 +82,8 @@ def _step(order: isl.Map, pes: isl.Set) -> tuple[int, ...] | None:
     here = order.intersect_range(by_pe.intersect_domain(by_pe.domain().lexmin()).wrap())
     by_index = here.range_factor_range().reverse()
     indices = by_index.domain()
-    first = indices.lexmin()
-    second = indices.subtract(first).lexmin()
+    first = first_point(indices)
+    second = first_point(indices.subtract(first))
     if second.is_empty():
         return None
     points = [constant_point(by_index.intersect_domain(at).range()) for at in (first, second)]
