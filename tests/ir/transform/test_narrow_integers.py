@@ -117,6 +117,25 @@ def test_floats_are_made_of_the_integers_that_are_quickest(body: str, kind: Elem
     assert made is kind
 
 
+@pytest.mark.parametrize(
+    ("value", "clamped"),
+    [
+        ("m > 255 ? 255 : (unsigned char)m", "o"),
+        ("m < 0 ? 0 : m > 255 ? 255 : (unsigned char)m", "o"),
+        ("m > 300 ? 255 : (unsigned char)m", None),  # bits of 256 to 300 are cut off
+        ("m >= 200 ? (unsigned char)200 : (unsigned char)m", "o"),
+        ("m < 256 ? (unsigned char)m : 256", None),  # 0 in the end
+        ("m <= -7 ? -7 : (short)m", "t"),
+    ],
+)
+def test_clamps_before_a_conversion(value: str, clamped: str | None) -> None:
+    result = "t" if "short" in value else "o"
+    body = f"int m = s[i] + 2 * a[n - 1 - i] - 300; {result}[i] = {value};"
+    made = assert_same(special(f"for (int i = 0; i < n; i++) {{ {body} }}"))
+    parts = [part for hom in maps(made) for term in hom.terms for part in walk(term)]
+    assert any(isinstance(part, Select) for part in parts) == (clamped is None)
+
+
 LIMITS = [-(2**31), -511, -510, -1, 0, 1, 254, 255, 256, 509, 510, 511, 2**15, 2**31 - 1]
 
 

@@ -1,7 +1,7 @@
 """Functions of integers in plainer forms, of which value ranges know more and processors have instructions.
 
     a < b ? a : b  ->  min(a, b)        a < 0 ? -a : a  ->  abs(a)        a / 8  ->  a >> 3   where 0 <= a
-    a >> b  ->  a >> (b & 31)   where 0 <= b < 32
+    a >> b  ->  a >> (b & 31)   where 0 <= b < 32       a > 255 ? 255 : uint8(a)  ->  uint8(min(a, 255))
 
 Not in the papers.
 """
@@ -20,7 +20,8 @@ from polyloom.ir.expressions import (
     Unary,
     UnaryOp,
 )
-from polyloom.ir.value_ranges import ValueRanges, is_integer
+from polyloom.ir.types import ElementType
+from polyloom.ir.value_ranges import ValueRanges, fits, is_integer
 
 
 class Plainer:
@@ -76,7 +77,11 @@ class Plainer:
 
     def _select(self, e: Select) -> Expression:
         c = e.condition
-        if not is_integer(e.type) or not isinstance(c, Compare) or c.left.type is not e.type:
+        if not is_integer(e.type) or not isinstance(c, Compare):
+            return e
+        if (converted := self._converted_afterwards(e)) is not None:
+            return converted
+        if c.left.type is not e.type:
             return e
         if c.op in (CompareOp.GT, CompareOp.GE):
             c = Compare(c.op.turned, c.right, c.left)
@@ -88,6 +93,18 @@ class Plainer:
         if (e.then, e.otherwise) == (b, a):
             return Binary(BinaryOp.MAXIMUM, a, b)
         return self._clamped(e, a, b) or _magnitude(e, a, b) or e
+
+    def _converted_afterwards(self, e: Select) -> Expression | None:
+        """Return ``a > k ? k : uint8(a)`` as ``uint8(min(a, k))``; None where it stays a choice."""
+        match e.then, e.otherwise:
+            case Constant(value=int(value)), Convert(operand=x) if _has(x.type, value):
+                inner = Select(e.condition, Constant(value, x.type), x)
+            case Convert(operand=x), Constant(value=int(value)) if _has(x.type, value):
+                inner = Select(e.condition, x, Constant(value, x.type))
+            case _:
+                return None
+        chosen = self._select(inner)
+        return None if isinstance(chosen, Select) else Convert(e.type, chosen)
 
     def _clamped(self, e: Select, a: Expression, b: Expression) -> Expression | None:
         """Return ``a < k ? k : min(a, c)`` as ``max(min(a, c), k)``, or its mirror image; None: neither."""
@@ -103,6 +120,10 @@ class Plainer:
             case _:
                 pass
         return None
+
+
+def _has(kind: ElementType, value: int) -> bool:
+    return is_integer(kind) and fits((value, value), kind)
 
 
 def _is_power_of_two(value: int) -> bool:
