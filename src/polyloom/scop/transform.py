@@ -51,6 +51,7 @@ from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.joined_accumulators import with_accumulators_joined
 from polyloom.scop.preparation.local_arrays import without_local_arrays
 from polyloom.scop.preparation.remainders import with_remainders_joined
+from polyloom.scop.preparation.swaps import with_values_in_order
 from polyloom.scop.preparation.unchanged import without_unchanged
 from polyloom.scop.schedule.arrays import buffers, parameters
 from polyloom.scop.schedule.blocks.blocking import blocked, may_have_blocks
@@ -227,7 +228,7 @@ _CONTEXT = 50_000
 
 def prepared(scop: Scop, mode: ReductionMode, *, strict: bool) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
-    whole = with_excluded_points(with_narrow_statements(scop), strict=strict)
+    whole = with_excluded_points(with_values_in_order(with_narrow_statements(scop)), strict=strict)
     alone = with_existing_targets(with_locals_always_set(whole))
     found = without_local_arrays(substituted(with_choices_made(with_remainders_joined(joined(alone)))))
     if mode is ReductionMode.DETECT:
