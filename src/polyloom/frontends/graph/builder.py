@@ -288,7 +288,8 @@ class Builder:
 
     def _declare(self, name: str, kind: ElementType, shape: Sequence[int]) -> str:
         check_size(shape, kind)
-        self.tensors[name] = Buffer.of(name, _stored(kind), tuple(shape))
+        whole = Buffer.of(name, _stored(kind), tuple(shape))
+        self.tensors[name] = replace(whole, truths=kind is ElementType.BOOL)
         return name
 
     def _add(self, statement: Statement) -> None:

@@ -160,12 +160,19 @@ def square(a: Expression) -> Expression:
 
 
 def compare(op: CompareOp, a: Operand, b: Operand) -> Expression:
-    """Return a truth value; truth values themselves can be equal or not."""
+    """Return a truth value. Of truth values themselves the false one is the smaller."""
     left, right = paired(a, b)
-    if left.type is ElementType.BOOL:
-        differ = logical(BinaryOp.BIT_XOR, left, right)
-        return differ if op is CompareOp.NE else negation(differ)
-    return Compare(op, left, right)
+    if left.type is not ElementType.BOOL:
+        return Compare(op, left, right)
+    match op:
+        case CompareOp.EQ | CompareOp.NE:
+            differ = logical(BinaryOp.BIT_XOR, left, right)
+            return differ if op is CompareOp.NE else negation(differ)
+        case CompareOp.LT | CompareOp.GE:
+            less = logical(BinaryOp.AND, negation(left), right)
+            return less if op is CompareOp.LT else negation(less)
+        case CompareOp.GT | CompareOp.LE:
+            return compare(op.turned, right, left)
 
 
 def equal(a: Operand, b: Operand) -> Expression:

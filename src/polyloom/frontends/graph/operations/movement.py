@@ -165,7 +165,11 @@ def placed(
 
 def concatenated(b: Builder, parts: Sequence[Value], axis: int) -> Value:
     """Return values one after another along an axis: each placed among zeros, and their sum."""
-    full = [p for p in parts if p.size] or [parts[0]]
+    full = [p for p in parts if p.size]
+    if not full and len(parts) > 1:
+        empty = [n if k != axis else sum(p.shape[k] for p in parts) for k, n in enumerate(parts[0].shape)]
+        return b.constant(np.zeros(empty, parts[0].type.dtype))
+    full = full or [parts[0]]
     if len(full) == 1:
         return full[0]
     length = sum(p.shape[axis] for p in full)

@@ -97,6 +97,8 @@ def _amount(c: Call, combine: Combine) -> Sequence[Value]:
     """``any`` (the largest of 0 and 1) or ``all`` (the smallest)."""
     digits = cast(c.b, c.operand("self", ElementType.BOOL), ElementType.INT32)
     found = reduced(c.b, combine, digits, c.axes("dim", digits.rank), keep=c.flag("keepdim"), hint="digits")
+    if digits.size == 0:  # the largest or smallest of none is a type's end
+        found = mapped(c.b, lambda digit: scalar.minimum(scalar.maximum(digit, 0), 1), found)
     return only(cast(c.b, found, c.type))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 import numpy as np
 
@@ -65,13 +66,20 @@ def _weighted(c: Call, method: Method) -> Sequence[Value]:
     """Multiply each axis with a constant matrix."""
     x, corners = _operand(c), c.flag("align_corners")
     kind = np.float64 if x.type is ElementType.FLOAT64 else np.float32
-    way = replace(method, coordinates="align_corners" if corners else "half_pixel", positions=kind)
+    by_corners = corners and not method.antialias
+    way = replace(method, coordinates="align_corners" if by_corners else "half_pixel", positions=kind)
     sizes = _sizes(c, x)
     for k, (new, scale) in enumerate(sizes):
         old = x.shape[2 + k]
-        matrix = weights(Axis(old, new, new / old if corners else 1 / scale), way)
+        factor = new / old if by_corners else _between_corners(old, new) if corners else 1 / scale
+        matrix = weights(Axis(old, new, factor), way)
         x = along(c.b, x, 2 + k, matrix, "" if k == len(sizes) - 1 else f"axis{k}")
     return only(x)
+
+
+def _between_corners(old: int, new: int) -> float:
+    """Return the factor that PyTorch takes from corner to corner; with antialiasing positions are as ever."""
+    return (new - 1) / (old - 1) if old > 1 and new > 1 else inf
 
 
 _MODES, _PADDINGS = ("linear", "nearest", "cubic"), ("zeros", "border", "reflection")
