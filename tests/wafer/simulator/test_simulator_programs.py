@@ -23,6 +23,7 @@ from simulated import (
 )
 
 from polyloom.wafer.machine.model import load_machine
+from polyloom.wafer.simulator import fabric as of_fabrics
 from polyloom.wafer.simulator.fabric import Fabric
 from polyloom.wafer.simulator.result import Result
 
@@ -90,6 +91,22 @@ def test_threads_wait_for_full_routers_as_one_does(buffer: int) -> None:
     machine = dataclasses.replace(load_machine("cs2"), router_buffer=buffer)
     runs = [summary(chain(4, 6, 2, machine=machine, threads=n)[0]) for n in (1, 2, 3, 6)]
     assert all(run == runs[0] for run in runs)
+
+
+def test_threads_are_as_many_as_pes_with_programs_pay_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A PE that only passes wavelets on has little work to share."""
+    monkeypatch.setattr(of_fabrics, "PROGRAMS_FOR_THREADS", 12)
+    monkeypatch.setattr(of_fabrics.os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    files = {"P.c": role_text("", "static void main(void) {}")}
+    for columns, threads in ((2, 1), (3, 3), (6, 3)):
+        layout = f"""
+#include "layout.h"
+extern const struct role P;
+void layout(int PE_X, int PE_Y) {{ if (PE_X < {columns}) program(&P); }}
+"""
+        with fabric(files | {"layout.c": layout}, 6, 4) as simulation:
+            assert simulation.threads == threads
+            assert simulation.run().error is None
 
 
 def test_a_fabric_with_threads_can_be_closed_at_any_time() -> None:

@@ -20,8 +20,8 @@ SIDES: tuple[Side, ...] = ("north", "south", "east", "west")
 SLICE_SECONDS = 0.2
 GOES_ON = 0
 
-PES_FOR_THREADS = 4096
-"""Smaller fabrics have too little to do in a cycle to share it."""
+PROGRAMS_FOR_THREADS = 4096
+"""Fewer PEs with a program have too little to do in a cycle: threads would wait for each other."""
 
 Integers = npt.ArrayLike
 Bytes = npt.NDArray[np.uint8]
@@ -57,7 +57,7 @@ class Fabric(HeldFabric):
         ``trace`` records what happens when, on all PEs or on those of ``trace_only`` (x, y).
         ``max_cycles`` ends a simulation that goes on for longer, with an error.
         ``threads`` share the rows; bits and cycles are the same for any number (None: one, and as many as
-        there are processors from ``PES_FOR_THREADS`` PEs on).
+        there are processors from ``PROGRAMS_FOR_THREADS`` PEs that have a program on).
         ``backwards`` visits the PEs of a cycle in the opposite order, which changes nothing (tests use it).
         Errors: ``ValueError`` for a rectangle that is empty or larger than the machine.
         """
@@ -72,8 +72,8 @@ class Fabric(HeldFabric):
             backwards=backwards,
         )
         self._ran = False
-        count = _threads(width * height) if threads is None else threads
-        library.fabric_use_threads(handle, count)
+        self.threads = _threads(library.fabric_programs(handle)) if threads is None else threads
+        library.fabric_use_threads(handle, self.threads)
 
     # ---- Memory
 
@@ -191,5 +191,7 @@ class Fabric(HeldFabric):
         return Result(**self._counted(), error=self.error(), trace=self.trace())
 
 
-def _threads(pes: int) -> int:
-    return len(os.sched_getaffinity(0)) if pes >= PES_FOR_THREADS and hasattr(os, "sched_getaffinity") else 1
+def _threads(programs: int) -> int:
+    if programs < PROGRAMS_FOR_THREADS or not hasattr(os, "sched_getaffinity"):
+        return 1
+    return len(os.sched_getaffinity(0))

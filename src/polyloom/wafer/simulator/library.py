@@ -106,6 +106,7 @@ _SIGNATURES = {
     **OF_ALL_FABRICS,
     "fabric_create": (c_void_p, (POINTER(MachineC), c_int32, c_int32, c_int32, c_int32, c_int64)),
     "fabric_destroy": (None, (c_void_p,)),
+    "fabric_programs": (c_int64, (c_void_p,)),
     "fabric_use_threads": (None, (c_void_p, c_int32)),
     "fabric_memory_bytes": (None, (*_PES, c_void_p)),
     "fabric_load": (None, (*_PES, c_int64, c_int64, c_void_p, c_void_p, c_int64)),

@@ -31,6 +31,12 @@ EXPORT void fabric_destroy(struct fabric *f) {
 
 EXPORT void fabric_use_threads(struct fabric *f, int32_t threads) { f->threads = threads; }
 
+EXPORT int64_t fabric_programs(const struct fabric *f) {
+  int64_t programs = 0;
+  for (uint32_t i = 0; i < f->node_count; i++) programs += f->nodes[i].core != NULL;
+  return programs;
+}
+
 /* ---- Memory ---- */
 
 static struct core *core_at(struct fabric *f, int32_t x, int32_t y) {
