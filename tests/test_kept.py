@@ -57,6 +57,8 @@ def called(path: Path | bytes, weights: Any = WEIGHTS, **options: Any) -> Any:
     return function
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("external", [False, True])
 def test_another_load_reads_nothing(tmp_path: Path, folder: Path, external: bool) -> None:
     path = model(tmp_path / "m.onnx", external=external)

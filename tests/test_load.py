@@ -87,6 +87,8 @@ def dense_layer() -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_other_weights_may_be_given() -> None:
     model = polyloom.load(CNN)
     assert model.model is not None

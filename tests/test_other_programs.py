@@ -138,6 +138,8 @@ SCRIPT = [sys.executable, "-P", "-c", "from polyloom.__main__ import main; main(
 PATHS = [str(SOURCE), f"{os.pathsep}{SOURCE}", f"{SOURCE}{os.pathsep}."]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("path", "command"),
     [

@@ -180,6 +180,8 @@ def test_packed_copies_of_reshaped_constants_are_filled() -> None:
     np.testing.assert_array_equal(x.reshape(-1)[places], y)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_times_name_the_kernels() -> None:
     times = polyloom.load(CNN).times(runs=2)
     names = [name for name, *_ in times.kernels]

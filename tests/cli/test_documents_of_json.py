@@ -73,6 +73,8 @@ def test_the_status_of_a_failure_does_not_depend_on_it(
     assert json.loads(capsys.readouterr().out)["errors"]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_verbs_write_is_a_document(tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "gemm.c"
     path.write_text(GEMM)

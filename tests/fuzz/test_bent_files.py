@@ -15,6 +15,8 @@ def faults(seeds: range, folder: Path) -> list[str]:
     return [f"seed {seed}: {said}" for seed, said in found.items() if said.startswith("FAULT")]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_bent_files(tmp_path: Path) -> None:
     assert faults(range(150), tmp_path) == []
 

@@ -14,6 +14,8 @@ def faults(seeds: range) -> list[str]:
     return [f"seed {seed}: {v.reason}" for seed, v in verdicts.items() if v.is_fault]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_random_models() -> None:
     assert faults(range(120)) == []
 

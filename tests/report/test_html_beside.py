@@ -22,6 +22,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "auto.html", folder / "off.html"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_page_gives_its_data_back(pages: tuple[Path, Path]) -> None:
     data = read_data(pages[0])
     result = simulated("conv1d", "conv1d")

@@ -275,6 +275,8 @@ def test_accumulators_begin_anew_and_a_state_goes_on(mode: SimdMode) -> None:
     assert got["V"].tolist() == [3, 4, 5, 6]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("mode", MODES)
 def test_a_state_goes_to_where_the_old_one_lies(mode: SimdMode) -> None:
     """W is read backwards and on both rows: W1 travels; what a PE does not read is not copied."""

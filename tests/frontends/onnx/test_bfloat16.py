@@ -115,6 +115,8 @@ def test_casts_constants_and_comparisons() -> None:
     assert np.array_equal(polyloom.load(source)(x), x + wide(np.where(s > n, s, n)))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_network_within_its_rounding() -> None:
     w, v = drawn(3, 2, 3, 3, seed=6), drawn(27, 4, seed=7)
     nodes = [

@@ -643,6 +643,8 @@ def test_indices_count_from_the_end_of_a_part_in_python_alone(
     assert have.tolist() == want.tolist()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_ends_of_slices_that_count_from_the_end_in_a_call_are_refused_in_it() -> None:
     """``y[:-1]`` is all but the last: where ``n`` is 0, ``y[:n - 1]`` is no empty slice."""
 

@@ -293,6 +293,8 @@ def test_verbs_take_graphs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "+=" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_graph_runs_on_the_device(tmp_path: Path) -> None:
     inputs, outputs = stored("conv2d_same_strided")
     given, found = tmp_path / "in.npz", tmp_path / "found.npz"

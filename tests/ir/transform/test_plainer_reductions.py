@@ -157,6 +157,8 @@ def test_beside_c(tmp_path: Path, form: str) -> None:
         made(n=n, **given(n))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("form", EXTREMES)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_of_equal_values_the_first_one_counts(form: str, threads: int, tmp_path: Path) -> None:

@@ -89,6 +89,8 @@ def test_arrays_stay_on_the_device(log: Path) -> None:
     np.testing.assert_array_equal(y.get(), 3 * np.arange(50))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_host_loops_launch_and_results_are_right(log: Path) -> None:
     program = polyloom.compile(REPEATED, device="cuda")
     result = polyloom.run(program, {"n": 300, "t": 4}, check=True)
@@ -96,6 +98,8 @@ def test_host_loops_launch_and_results_are_right(log: Path) -> None:
     assert result.execution.timing.launches >= 4
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_times_are_those_of_the_events(log: Path) -> None:
     saxpy = polyloom.compile(SAXPY, device="cuda")
     x, y = np.zeros(10, np.float32), np.zeros(10, np.float32)

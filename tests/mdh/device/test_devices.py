@@ -74,6 +74,8 @@ def test_of_two_devices_of_one_name_each_is_opened(monkeypatch: pytest.MonkeyPat
     assert [open_device(each).model.index for each in (model, second, elsewhere)] == [0, 1, 0]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_no_driver_is_loaded_by_an_import() -> None:
     modules = "polyloom.api.opencl, polyloom.mdh.runtime.host_program"
     text = f"import {modules}, sys; sys.exit('pyopencl' in sys.modules)"

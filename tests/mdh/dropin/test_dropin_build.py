@@ -44,6 +44,8 @@ def made(folder: Path, name: str = "a.c") -> Path:
     return folder / "out"
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "name",
     [

@@ -135,6 +135,8 @@ def test_loops_branches_copies_temporaries_and_arguments(tmp_path: Path) -> None
     assert (done.returncode, done.stdout, done.stderr) == (0, "equal\n", "")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_library_may_be_loaded_at_run_time(tmp_path: Path) -> None:
     library = f'-DPOLYLOOM_OPENCL_LIBRARY="{opencl_library()}"'
     folder = write(tmp_path, files())

@@ -122,6 +122,8 @@ def test_the_copy_of_a_pointer_in_memory_is_what_is_given(tmp_path: Path) -> Non
     assert "(void *)x, (const void *)s[0].x))" in (tmp_path / "out" / "turned_pointers.c").read_text()
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_pointers_that_are_read_behind_the_loops_are_moved() -> None:
     made = drop_in(CORPUS / "stepped_pointers.c", target="c")
     text = made.files["stepped_pointers.c"]
@@ -354,6 +356,8 @@ int __wrap_madvise(void *memory, size_t bytes, int advice)
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux has large pages")
 def test_large_arrays_of_its_own_lie_in_large_pages(tmp_path: Path) -> None:
     source = tmp_path / "triangle.c"
@@ -434,6 +438,8 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("options", [(), ("--param", "n=50")], ids=["any", "special"])
 def test_arguments_that_overlap_and_other_sizes_run_the_original_loops(
     options: tuple[str, ...], tmp_path: Path
@@ -897,6 +903,8 @@ int main(void) {
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("options", ["-fopenmp", "", "-fopenmp -mavx2 -mfma", "-fopenmp -ffast-math"])
 def test_macros_of_the_compiler(options: str, tmp_path: Path) -> None:
     """The functions are made for those that `cc -O2 -fopenmp` has; under others the original loops run."""
@@ -974,6 +982,8 @@ int main(void)
 """
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_threads_that_wait_longer_than_they_work_pause(tmp_path: Path) -> None:
     """Where one alone would be no slower, three times in a row; then each time that it is tried."""
     made(EXAMPLES / "gemm.c", tmp_path)

@@ -105,6 +105,8 @@ QUICK = [path for path in C_FILES if path.stem not in ("heat", "life", "blur", "
 """C programs that are not many steps of something."""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("path", "known"),
     [

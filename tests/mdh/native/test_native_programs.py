@@ -78,6 +78,8 @@ def test_md_homs(name: str, form: str) -> None:
     assert_right(HOMS[name], {}, inputs(HOMS[name], {}), form)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("path", "form"),
     [
@@ -103,6 +105,8 @@ def check_md_hom(case: Case, seed: int) -> None:
         assert_right(case.program, {}, case.data(seed), form)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @settings(max_examples=6, **QUIET)
 @given(md_homs(extras=True), st.integers(0, 2**32))
 def test_a_few_random_md_homs(case: Case, seed: int) -> None:

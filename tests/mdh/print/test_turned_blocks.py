@@ -96,6 +96,8 @@ def test_copies_with_axes_in_another_order(real: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(b, (a + s[:, None, None]).transpose(2, 1, 0))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("rows", "depth", "tile", "width", "panel"),
     [(32, 32, 2, 8, True), (32, 32, 1, 8, False), (53, 41, 3, 4, True), (53, 41, 3, 4, False)],

@@ -25,6 +25,8 @@ def test_a_small_md_hom_is_compared_whole(tmp_path: Path) -> None:
     assert "C[4][5]" in checker.check({"C": right}).mismatches[0]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_large_one_is_sampled_and_then_compared_with_the_first_right_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

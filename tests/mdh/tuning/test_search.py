@@ -35,6 +35,8 @@ def reached(evaluations: int, options: SearchOptions | None = None) -> float:
     return statistics.median(found)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_sixty_of_a_hundred_thousand_are_enough() -> None:
     assert reached(60) < 1.1
 

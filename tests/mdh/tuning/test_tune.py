@@ -194,6 +194,8 @@ def test_where_nothing_is_right_it_is_said_with_the_reasons(database: Database) 
     assert diagnostic.notes == ("the driver does not build it: error: no",)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_wrong_schedules_are_not_timed_a_second_time(database: Database) -> None:
     clock = Clock()
     tune([task(clock, 8)], database, TuneOptions(budget=80), clock=clock)

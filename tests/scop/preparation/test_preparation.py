@@ -370,6 +370,8 @@ def test_what_the_same_iteration_overwrites_is_a_value_too(between: str, stateme
     assert len(substituted(joined(read(source))).statements) == statements
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_choices_of_its_own_array_become_statements() -> None:
     made = {name: with_choices_made(read(PROGRAMS[name])).statements for name in PROGRAMS}
     choosing = {

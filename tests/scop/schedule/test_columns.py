@@ -91,6 +91,8 @@ def test_columns_that_need_each_other_or_fit_into_a_cache_do_not(name: str) -> N
     assert "tile" not in form(transformed(WITHOUT[name]))
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 9, 13])
 @pytest.mark.parametrize("name", [*WITH_COLUMNS, "next column", "last column", "overwritten"])
 def test_blocks_and_tiles_of_all_sizes_compute_what_c_does(

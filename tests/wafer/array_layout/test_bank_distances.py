@@ -87,6 +87,8 @@ STRIDED = """lair conv(): float16 x[53][53][2], float16 W[4][3][3][2] -> float16
 { all (k, h, w, r, s, c) in (4, 26, 26, 3, 3, 2) y[h][w][k] += x[2*h + r][2*w + s][c] * W[k][r][s][c] }"""
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_rows_of_both_arrays_are_padded_where_padding_one_saves_nothing() -> None:
     """No multiply-add waits: 72 of them over 26 rows of 26, four elements a cycle."""
     arrays = analysed(STRIDED).arrays

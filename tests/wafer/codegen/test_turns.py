@@ -66,6 +66,8 @@ def test_parts_that_come_late_leave_late(element: str, invocations: int) -> None
     assert cycles < 0.9 * more
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_turn_for_each_row() -> None:
     text = ALONG.format(m=3, n=6)
     layout, cycles = relu(text, 6, 24, invocations=2)

@@ -75,6 +75,8 @@ def test_where_branches_join_the_shorter_one_holds_samples() -> None:
     assert inputs == ["s", "t"]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_what_does_not_fit_is_refused_with_what_would() -> None:
     with pytest.raises(Unsupported) as many:
         compile_one_wafer(MLP, pes=3, maps=MAPS)

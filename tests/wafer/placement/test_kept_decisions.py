@@ -61,4 +61,4 @@ def test_what_was_decided_for_another_map_counts_as_much_as_to_decide_it() -> No
     with keeping_answers():
         first = _analysed(program, 1)[1]
         again = _analysed(program, 1)[1]
-    assert abs(first - again) <= 10  # what counting may be off by, and what isl remembers of its objects
+    assert abs(first - again) <= first // 1000  # counting may be off by so much, and what isl remembers

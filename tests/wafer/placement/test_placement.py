@@ -110,6 +110,8 @@ def test_a_complete_map_comes_back_as_it_is() -> None:
     assert (choice.text, choice.candidates) == (HAND, ())
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("direction", "expected"),
     [
@@ -141,6 +143,8 @@ def test_ports_alone_may_be_left_open() -> None:
     check(FF, choice)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_tensors_may_be_named_after_auto() -> None:
     choice = chosen(FF, "size: { PE[2, 2] }\niport_map: auto x, W\noport_map: { }")
     assert sorted(choice.mapping.inputs) == ["W", "x"]
@@ -213,6 +217,8 @@ def test_the_weights_stay_and_the_activations_stream() -> None:
 GRAPHS = ("mlp K=8 M=12 N=6", "residual M=6 N=4", "gemv_bias M=32 N=16", "padded_conv", "ff_mixed M=32 N=16")
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("layer", one_in(3, (x for x in layers() if x.name in GRAPHS), name=lambda x: x.name))
 def test_several_statements(layer: Layer) -> None:
     program = layer.program()

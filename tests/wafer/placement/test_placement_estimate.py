@@ -110,6 +110,8 @@ def test_a_strided_window_is_distributed_cyclically() -> None:
     assert result.cycles < 0.92 * simulate(program, in_blocks.mapping).cycles
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_direction_asks_for_blocks() -> None:
     source = Source(
         "m", "size: { PE[1, 2] }\ncompute_map: { conv[w, r] -> [0, r] }\niport_map: auto x\nsparse: x"

@@ -164,6 +164,8 @@ def test_nodes_of_constants_are_those_that_read_nothing_else() -> None:
     assert fixed_nodes(program, {"a"}) == ([], {"a"})
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_results_follow_constants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = product_of_constants()
     rng = np.random.default_rng(0)

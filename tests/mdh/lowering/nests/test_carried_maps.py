@@ -54,6 +54,8 @@ def test_maps_and_reductions_of_one_domain(tmp_path: Path, form: str) -> None:
         made(n=n, **{name: rng.standard_normal(shape) for name, shape in shapes.items()})
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("sum_of", ["r[i]", "s[0]"])
 def test_what_is_loaded_for_other_points_too_is_stored_before(tmp_path: Path, sum_of: str) -> None:
     """Rows that are turned in registers are loaded in blocks, before the terms."""

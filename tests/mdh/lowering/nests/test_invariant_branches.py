@@ -41,6 +41,8 @@ def asked_inside(function: Function) -> bool:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("form", MOVED)
 def test_results_are_those_of_the_program(form: str, tmp_path: Path) -> None:
     made = compiled(tmp_path, MOVED[form])
