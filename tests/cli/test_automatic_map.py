@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from command_line import CONV, Captured, document
 
 from polyloom.cli.main import run
@@ -49,5 +50,7 @@ def test_compile_writes_the_map(capsys: Captured, tmp_path: Path) -> None:
     assert "chosen.map" in json.loads((folder / "manifest.json").read_text())["files"]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_simulate_without_a_map(capsys: Captured) -> None:
     assert document(capsys, ["simulate", *CONV, "--size", "2x1", "--check"])["check"]["passed"]

@@ -35,6 +35,8 @@ def test_a_floor_plan_and_tables(capsys: Captured, net: list[str], tmp_path: Pat
     assert {path.stem: path.read_text() for path in maps.iterdir()} == MAPS
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_document_of_a_network(capsys: Captured, net: list[str]) -> None:
     found = document(capsys, [*net, "--check", "--json"])
     assert found["samples"] == 4 and found["check"]["passed"]

@@ -185,6 +185,8 @@ def test_the_page_of_a_run_says_what_was_counted(tmp_path: Path) -> None:
     assert 'class="verdict none"' in page and "done, local 9" in re.sub("<[^>]*>", "", page)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_the_cycles_of_all_lines_are_those_of_the_run(tmp_path: Path) -> None:
     run = runs_of(5, tmp_path, launched=True)
     found = list(listings(run))

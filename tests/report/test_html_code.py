@@ -52,6 +52,8 @@ def test_a_task_is_counted_at_the_head_of_its_function() -> None:
     assert listing.names["handle_x"] == head and listing.names["end of handle_x"] == end
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_lines_know_their_tasks() -> None:
     """training: handle_dy computes fg and fd, each by its own instruction; update is a task of its own."""
     for listing in listings(simulated("training", "training")):

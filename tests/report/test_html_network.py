@@ -33,6 +33,8 @@ def layers() -> ModelRun:
     return simulate_layers(MLP, maps=MAPS, watch=())
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_every_busy_cycle_of_a_network_is_of_a_program_and_of_a_line(mlp: NetworkResult) -> None:
     roles, busy = mesh_roles(mlp.program), mlp.simulation.busy
     numbers = numbered(roles, mlp.program.plan)

@@ -32,6 +32,8 @@ FORGOTTEN = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("what", list(FORGOTTEN))
 def test_what_is_not_declared_is_found(what: str) -> None:
     """A block loads an element once, however often it names it; work that is forgotten is an error."""

@@ -154,6 +154,8 @@ def test_other_recurrences_have_no_tiles(text: str) -> None:
     assert found is None or not has_shared_loops(found)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_sizes_leave_tiles_that_run_at_once() -> None:
     known = specialise(in_tiles(SUMS_BY_OFFSET), {"n": 30})
     assert any(isinstance(node, Loop) and node.parallel for node in nodes_in(known.body))

@@ -185,6 +185,8 @@ def test_a_state_is_what_came_of_the_sample_before(samples: int) -> None:
     assert np.array_equal(result.outputs["V"], w)
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_a_state_above_its_reader_goes_up_the_avenue() -> None:
     compiled = compile_one_wafer(TRAINED, maps=ALONE, state={"W": "V"})
     blocks = [place.block for place in compiled.plan.places]

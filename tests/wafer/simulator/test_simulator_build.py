@@ -88,6 +88,8 @@ def test_processes_that_build_the_same_do_not_disturb_each_other(cache: Path) ->
     assert not [path for path in cache.iterdir() if path.name.startswith("new-")]
 
 
+@pytest.mark.slow
+@pytest.mark.ci
 def test_code_that_does_not_compile_is_an_internal_fault(cache: Path) -> None:
     broken = SMALL | {"P.c": role_text("half a[1];", "static void main(void) { undeclared(1); }")}
     with pytest.raises(BuildFailure, match="undeclared"):
