@@ -208,23 +208,28 @@ def _places(loop: For, middles: Middles) -> Iterator[int]:
     yield from (start + step * (trips * eighths // 8) for eighths in (1, 4, 7))
 
 
+WORD, INSTRUCTIONS = 4, 8
+"""Bytes, and instructions, from which on a value counts as one. Estimates."""
+
+
 def values_inside(code: Code, middles: Middles) -> int:
     """Return about how many values code computes: the mean of ``SAMPLES`` ways through its loops.
 
+    Of bytes and halves that are quickly computed several count as one, for as many more are in a vector.
     Errors: KeyError where an integer is not known.
     """
-    return sum(_inside(code, middles, Way(k)) for k in range(SAMPLES)) // SAMPLES
+    return int(sum(_inside(code, middles, Way(k)) for k in range(SAMPLES)) / SAMPLES)
 
 
-def _inside(code: Code, middles: Middles, way: Way) -> int:
-    count = 0
+def _inside(code: Code, middles: Middles, way: Way) -> float:
+    count = 0.0
     for statement in code:
         middles = _named(statement, middles)
         count += _values(statement, middles, way)
     return count
 
 
-def _values(statement: Statement, middles: Middles, way: Way) -> int:
+def _values(statement: Statement, middles: Middles, way: Way) -> float:
     match statement:
         case For(iterator=iterator, body=body):
             start, step, trips = _range(statement, middles)
@@ -236,8 +241,9 @@ def _values(statement: Statement, middles: Middles, way: Way) -> int:
             if not isinstance(condition, Compute) and names_in(condition) <= middles.keys():
                 return _inside(body if integer(condition, middles) else otherwise, middles, way)
             return max(_inside(body, middles, way), _inside(otherwise, middles, way))
-        case Store() | Let():
-            return 1
+        case Store(value=value) | Let(value=value):
+            slow = _instructions(value.expression) / INSTRUCTIONS
+            return min(1.0, max(value.type.size / WORD, slow))
         case _:
             return 0
 

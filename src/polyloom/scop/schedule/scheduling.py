@@ -81,7 +81,10 @@ def _component(
         return best
     least = (*score(best), strided(best, around))
     if score(best) <= (1, 0):
-        return (None if around else _by_need(statements, edges, patterns)) or best
+        parts = (None if around else _by_need(statements, edges, patterns)) or _divided(
+            statements, edges, patterns
+        )
+        return parts or best
     for plans in chain(
         [_divided(statements, edges, patterns)], _sequential(statements, edges, patterns, around)
     ):

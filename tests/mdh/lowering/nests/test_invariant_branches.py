@@ -9,10 +9,21 @@ import numpy as np
 import pytest
 
 import polyloom
-from polyloom.ir.expressions import Constant
+from polyloom.ir.expressions import Compare, CompareOp, Constant, Read
 from polyloom.ir.types import ElementType
 from polyloom.mdh.lowering.nests.invariant_branches import invariant_branches_outside
-from polyloom.mdh.tree.nodes import Compute, For, Function, If, Load, Store, counted
+from polyloom.mdh.tree.nodes import (
+    Array,
+    Compute,
+    For,
+    Function,
+    If,
+    Load,
+    Parameter,
+    Space,
+    Store,
+    counted,
+)
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.polyhedra.loops.tree import Name, Number, Operation
 
@@ -76,6 +87,18 @@ def moved(*body: Any) -> tuple[Any, ...]:
     return invariant_branches_outside(function).body
 
 
+FIVE = Compute(Constant(5.0, ElementType.FLOAT32))
+SCALAR: Any = {"name": "d", "type": ElementType.FLOAT32, "shape": (Number(1),), "space": Space.REGISTER}
+
+
+def data(array: str, place: Any) -> Compute:
+    """Return whether an element is not zero."""
+    read = Read(0, ElementType.FLOAT32)
+    zero = Constant(0.0, ElementType.FLOAT32)
+    return Compute(Compare(CompareOp.NE, read, zero), (Load(array, (place,)),))
+
+
+SOME = Operation("<", (Number(0), Name("n")))
 ASKED = Operation(">", (Name("m"), Number(1)))
 
 
@@ -90,16 +113,41 @@ def test_a_loop_that_is_a_branch_alone_is_inside_of_it_with_all_around_it() -> N
     assert moved(loop(inner, name="j")) == (If(ASKED, (loop(loop(store("y")), name="j"),)),)
 
 
+def test_data_are_asked_where_there_is_an_iteration() -> None:
+    asked = data("m", Name("n"))
+    found = moved(loop(store("x"), If(asked, (store("y"),))))
+    assert found == (If(SOME, (If(asked, (loop(store("x"), store("y")),), (loop(store("x")),)),)),)
+
+
+def test_data_that_another_array_may_hold_too_are_asked_each_time() -> None:
+    body = loop(If(data("m", Number(0)), (store("y"),)))
+    parameters = tuple(
+        Parameter(name=n, type=ElementType.FLOAT32, shape=(Name("n"),), alone=False) for n in ("m", "y")
+    )
+    function = Function(name="f", parameters=parameters, integers=("n",), body=(body,))
+    assert invariant_branches_outside(function).body == (body,)
+
+
 @pytest.mark.parametrize(
     "body",
     [
         (store("x"), If(Operation(">", (Name("i"), Number(1))), (store("y"),))),
         (store("x"), If(Operation(">", (Operation("/", (Name("n"), Name("m"))), Number(1))), (store("y"),))),
-        (store("x"), If(Compute(Constant(1, ElementType.INT32), (Load("m"),)), (store("y"),))),
+        (store("x"), If(data("x", Number(0)), (store("y"),))),
+        (store("x"), If(data("m", Name("i")), (store("y"),))),
+        (If(data("d", Number(0)), (Store("y", (Name("i"),), FIVE),)), Array(**SCALAR)),
         (loop(store("x"), name="j"), If(ASKED, (store("y"),))),
         tuple(If(Operation(">", (Name("m"), Number(k))), (store("y"),)) for k in range(3)),
     ],
-    ids=["its own iterator", "a quotient by a name", "data", "a loop beside it", "too many"],
+    ids=[
+        "its own iterator",
+        "a quotient by a name",
+        "data it stores",
+        "data at its own iterator",
+        "data it declares",
+        "a loop beside it",
+        "too many",
+    ],
 )
 def test_what_stays(body: tuple[Any, ...]) -> None:
     assert moved(loop(*body)) == (loop(*body),)

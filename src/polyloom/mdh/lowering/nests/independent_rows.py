@@ -25,6 +25,7 @@ from itertools import takewhile
 from polyloom.ir.expressions import Binary, BinaryOp, Expression, Read, Select, children
 from polyloom.ir.naming import Names
 from polyloom.ir.types import ElementType
+from polyloom.mdh.lowering.nests.invariant_branches import in_branches, sharing
 from polyloom.mdh.tree.nodes import (
     Array,
     Code,
@@ -79,6 +80,7 @@ class _Rows:
         self.threads = threads
         self.names = Names({*function.arrays, *function.integers, *declared_in(function.body)})
         self.parameters = {p.name: p for p in function.parameters}
+        self.sharing = sharing(function)
 
     def code(self, code: Code, scope: Scope) -> Code:
         found: list[Statement] = []
@@ -110,7 +112,8 @@ class _Rows:
             return loop
         for each in outer:
             scope = _inside(scope, each)
-        made: Statement = self._row(row, scope)
+        whole = in_branches(replace(row, kind=Kind.INDEPENDENT), self.sharing)
+        made: Statement = whole[0] if isinstance(whole[0], If) else self._row(row, scope)
         for each in reversed(outer):
             made = replace(each, body=(made,))
         return made

@@ -128,12 +128,17 @@ class _Blocking:
         around: tuple[Hyperplane, ...],
         sizes: tuple[int, ...],
     ) -> Blocks | None:
-        """Return the plan of a host loop in blocks; None where no product waits."""
+        """Return the plan of a host loop in blocks; None where no product waits.
+
+        What is stored under a condition on data is none: it is no sum, and step by step whole rows may be
+        left out.
+        """
+        plain = {s.name for s in statements if s.condition is None}
         products = {
             e.source
             for e in edges
             if e.relaxed and e.source == e.sink and e.relation.dim(_DIM.in_) >= LEAST_DIMENSIONS + len(around)
-        }
+        } & plain
         if not products:
             return None
         block = fresh("block", {name for s in statements for name in parameter_names(s.domain)})
