@@ -29,7 +29,7 @@ from polyloom.scop.schedule.plan import (
     score,
     statements_of,
 )
-from polyloom.scop.schedule.statement_groups import Patterns
+from polyloom.scop.schedule.statement_groups import Patterns, asks_others
 
 Statements = Sequence[ScopStatement]
 _OUT = isl.dim_type.out
@@ -81,9 +81,9 @@ def _component(
         return best
     least = (*score(best), strided(best, around))
     if score(best) <= (1, 0):
-        parts = (None if around else _by_need(statements, edges, patterns)) or _divided(
-            statements, edges, patterns
-        )
+        parts = None if around else _by_need(statements, edges, patterns)
+        if parts is None and any(map(asks_others, statements)):
+            parts = _divided(statements, edges, patterns)
         return parts or best
     for plans in chain(
         [_divided(statements, edges, patterns)], _sequential(statements, edges, patterns, around)

@@ -298,6 +298,12 @@ class OrderedUpdate:
     update: Update
 
 
+def asks_others(statement: ScopStatement) -> bool:
+    """Whether other arrays than the one that it stores to decide whether a statement stores at all."""
+    asked = {statement.reads[position].array for position in read_positions(statement.condition)}
+    return statement.condition is not None and statement.target.array not in asked
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Patterns:
     """What is known of the statements of a part, for the recognition of groups.

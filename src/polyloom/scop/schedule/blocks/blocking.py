@@ -45,7 +45,7 @@ from polyloom.scop.schedule.plan import (
     statements_of,
 )
 from polyloom.scop.schedule.scheduling import arrange, inner_edges
-from polyloom.scop.schedule.statement_groups import Patterns
+from polyloom.scop.schedule.statement_groups import Patterns, asks_others
 
 _DIM = isl.dim_type
 
@@ -130,10 +130,10 @@ class _Blocking:
     ) -> Blocks | None:
         """Return the plan of a host loop in blocks; None where no product waits.
 
-        What is stored under a condition on data is none: it is no sum, and step by step whole rows may be
+        What is stored where other data say so is none: it is no sum, and step by step whole rows may be
         left out.
         """
-        plain = {s.name for s in statements if s.condition is None}
+        plain = {s.name for s in statements if not asks_others(s)}
         products = {
             e.source
             for e in edges
