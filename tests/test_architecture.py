@@ -109,7 +109,7 @@ FLOORS = {
         ("program",),
         ("statements",),
         ("inequalities", "order", "reductions"),
-        ("host", "integer_values", "rebuild", "value_ranges"),
+        ("host", "integer_values", "procedures", "rebuild", "value_ranges"),
         ("expressions",),
         ("conditions", "scalar_functions"),
         ("integers", "naming", "types"),

@@ -226,7 +226,73 @@ class Convert(Operators):
     operand: Expression
 
 
-Expression = Read | Constant | Iterator | ParameterValue | Unary | Binary | Compare | Select | Convert
+@dataclass(frozen=True)
+class Local(Operators):
+    """What a variable of the procedure around holds at this step."""
+
+    name: str
+    type: ElementType
+
+
+@dataclass(frozen=True)
+class Assign:
+    """``local = value``."""
+
+    local: Local
+    value: Expression
+
+
+@dataclass(frozen=True)
+class When:
+    """``if (condition) body else otherwise``."""
+
+    condition: Expression
+    body: tuple[Step, ...]
+    otherwise: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class While:
+    """``while (condition) body``: how often, data decide."""
+
+    condition: Expression
+    body: tuple[Step, ...]
+
+
+Step = Assign | When | While
+
+
+@dataclass(frozen=True)
+class Procedure(Operators):
+    """What ``result`` holds when the steps have been carried out, in their order, each variable from 0 on.
+
+    An operand of ``and``, ``or`` or a selection is evaluated only where it is asked for, so its reads may
+    be of elements that do not exist elsewhere. Subscripts of reads may speak of variables.
+    Source: md_poly, Sec. 3.2.2, Listing 2 (a scalar function made of statements).
+    """
+
+    body: tuple[Step, ...]
+    result: Local
+
+    @property
+    def type(self) -> ElementType:
+        """The type of the result."""
+        return self.result.type
+
+
+Expression = (
+    Read
+    | Constant
+    | Iterator
+    | ParameterValue
+    | Unary
+    | Binary
+    | Compare
+    | Select
+    | Convert
+    | Local
+    | Procedure
+)
 Number = float | int
 Operand = Expression | Number
 
@@ -234,14 +300,43 @@ Operand = Expression | Number
 def children(expression: Expression) -> tuple[Expression, ...]:
     """Return the operands, in the order in which they are written."""
     match expression:
-        case Read() | Constant() | Iterator() | ParameterValue():
+        case Read() | Constant() | Iterator() | ParameterValue() | Local():
             return ()
+        case Procedure(body=body):
+            return tuple(values_of_steps(body))
         case Unary(operand=x) | Convert(operand=x):
             return (x,)
         case Binary(left=a, right=b) | Compare(left=a, right=b):
             return (a, b)
         case Select(condition=c, then=a, otherwise=b):
             return (c, a, b)
+
+
+def all_steps(steps: tuple[Step, ...]) -> Iterator_[Step]:
+    """Yield steps and those inside of them, outer ones first."""
+    for step in steps:
+        yield step
+        if isinstance(step, When):
+            yield from all_steps((*step.body, *step.otherwise))
+        elif isinstance(step, While):
+            yield from all_steps(step.body)
+
+
+def values_of_steps(steps: tuple[Step, ...]) -> Iterator_[Expression]:
+    """Yield the expressions of steps, in the order in which they are written."""
+    for step in all_steps(steps):
+        yield step.value if isinstance(step, Assign) else step.condition
+
+
+def locals_of(steps: tuple[Step, ...]) -> dict[str, Local]:
+    """Return the variables that steps assign to, by their names."""
+    return {step.local.name: step.local for step in all_steps(steps) if isinstance(step, Assign)}
+
+
+def has_procedure(*expressions: Expression | None) -> bool:
+    """Whether any of these contains steps."""
+    parts = (part for e in expressions if e is not None for part in walk(e))
+    return any(isinstance(part, Procedure) for part in parts)
 
 
 def walk(expression: Expression) -> Iterator_[Expression]:

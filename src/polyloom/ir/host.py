@@ -105,6 +105,8 @@ class Buffer:
     ``behind``: how many bytes behind a line of 64 it begins, where it is likely that it does: a hint.
     ``memory``: what buffers of one name lie in together, though none uses an element of another; empty: each
     has its own.
+    ``alone``: nobody says how many elements it has, and the source that none is another array's that is
+    written, or that it is itself (``restrict``).
     """
 
     name: str
@@ -118,6 +120,7 @@ class Buffer:
     truths: bool = field(default=False, compare=False)
     behind: int | None = field(default=None, compare=False, repr=False)
     memory: str = field(default="", compare=False, repr=False)
+    alone: bool = field(default=False, compare=False, repr=False)
 
     @classmethod
     def of(

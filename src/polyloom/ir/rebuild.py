@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from polyloom.ir.expressions import (
+    Assign,
     Binary,
     Compare,
     Constant,
     Convert,
     Expression,
     Iterator,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
+    Step,
     Unary,
+    When,
+    While,
     walk,
 )
 
@@ -32,8 +38,10 @@ def rebuilt(expression: Expression, change: Callable[[Expression], Expression | 
         return rebuilt(part, change)
 
     match expression:
-        case Read() | Constant() | Iterator() | ParameterValue():
+        case Read() | Constant() | Iterator() | ParameterValue() | Local():
             return expression
+        case Procedure(body=body, result=result):
+            return Procedure(rebuilt_steps(body, inner), result)
         case Unary(op=op, operand=a):
             return Unary(op, inner(a))
         case Binary(op=op, left=a, right=b):
@@ -44,6 +52,22 @@ def rebuilt(expression: Expression, change: Callable[[Expression], Expression | 
             return Select(inner(c), inner(a), inner(b))
         case Convert(type=kind, operand=a):
             return Convert(kind, inner(a))
+
+
+def rebuilt_steps(steps: tuple[Step, ...], change: Callable[[Expression], Expression]) -> tuple[Step, ...]:
+    """Return steps with ``change`` of each of their expressions."""
+
+    def rebuilt_step(step: Step) -> Step:
+        match step:
+            case Assign(local=local, value=value):
+                return Assign(local, change(value))
+            case When(condition=condition, body=body, otherwise=otherwise):
+                inside = (rebuilt_steps(block, change) for block in (body, otherwise))
+                return When(change(condition), *inside)
+            case While(condition=condition, body=body):
+                return While(change(condition), rebuilt_steps(body, change))
+
+    return tuple(map(rebuilt_step, steps))
 
 
 def with_reads(expression: Expression, positions: Callable[[int], int]) -> Expression:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from polyloom.diagnostics import PolyloomError, error
 from polyloom.ir.evaluation import arithmetic
 from polyloom.ir.expressions import (
+    Assign,
     Binary,
     BinaryOp,
     Compare,
@@ -23,10 +24,16 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
+    Step,
     Unary,
+    When,
+    While,
+    locals_of,
     walk,
 )
 from polyloom.ir.verification.references import access_outside
@@ -120,6 +127,8 @@ class Steps:
         both = isl.Map.from_union_map(relation) if not statement.domain.is_empty() else None
         found = np.zeros((0, 0), np.int64) if both is None else _points(_fixed(both, parameters).wrap())
         depth = statement.domain.dim(_DIM.set)
+        self.here: dict[str, NDArray] = {}
+        """What variables of the procedure hold that is being carried out."""
         self.points, self.times = found[:, :depth], found[:, depth:]
         self._value = self._compiled(statement.value)
         self._condition = None if statement.condition is None else self._compiled(statement.condition)
@@ -147,7 +156,7 @@ class Steps:
 
     def _index(self, index: Expression) -> Callable[[int], int]:
         """Return a subscript's value at an instance; those that read nothing are computed for all at once."""
-        if any(isinstance(part, Read) for part in walk(index)):
+        if any(isinstance(part, Read | Local | Procedure) for part in walk(index)):
             compute = self._compiled(index)
             return lambda instance: int(compute(instance))
         columns = self.points.T
@@ -168,8 +177,50 @@ class Steps:
                 return _always(np.asarray(self.parameters[name]).astype(kind.dtype))
             case Iterator(dimension=k, type=kind):
                 return self.points[:, k].astype(kind.dtype).__getitem__
+            case Local(name=name):
+                return lambda _: self.here[name]
+            case Procedure(body=body, result=result):
+                return self._procedure(body, result)
             case _:
                 return self._operation(expression)
+
+    def _procedure(self, body: Sequence[Step], result: Local) -> Compute:
+        first = {name: arithmetic.constant(0, local.type) for name, local in locals_of(tuple(body)).items()}
+        steps = self._steps(body)
+
+        def compute(at: int) -> NDArray:
+            around, self.here = self.here, dict(first)
+            steps(at)
+            found, self.here = self.here[result.name], around
+            return found
+
+        return compute
+
+    def _steps(self, steps: Sequence[Step]) -> Callable[[int], None]:
+        found = [self._step(step) for step in steps]
+
+        def run(at: int) -> None:
+            for step in found:
+                step(at)
+
+        return run
+
+    def _step(self, step: Step) -> Callable[[int], None]:
+        match step:
+            case Assign(local=local, value=value):
+                name, compute = local.name, self._compiled(value)
+                return lambda at: self.here.__setitem__(name, compute(at))
+            case When(condition=condition, body=body, otherwise=otherwise):
+                asked, then, other = self._compiled(condition), self._steps(body), self._steps(otherwise)
+                return lambda at: then(at) if bool(asked(at)) else other(at)
+            case While(condition=condition, body=body):
+                asked, inside = self._compiled(condition), self._steps(body)
+
+                def repeat(at: int) -> None:
+                    while bool(asked(at)):
+                        inside(at)
+
+                return repeat
 
     def _operation(self, expression: Expression) -> Compute:
         match expression:

@@ -30,7 +30,7 @@ from polyloom.polyhedra.loops.tree import Branch, leaves_in
 from polyloom.scop.dependence.dependences import Dependences, Kind, dependences
 from polyloom.scop.dependence.nesting import times_of
 from polyloom.scop.dependence.reductions import Update, update_of
-from polyloom.scop.lowering.conditional_stores import stores_where_asked_only
+from polyloom.scop.lowering.conditional_stores import in_steps, stores_where_asked_only
 from polyloom.scop.lowering.filled_holes import with_filled_holes
 from polyloom.scop.lowering.fusion import fused, without_dead
 from polyloom.scop.lowering.host_nodes import Emitter
@@ -328,7 +328,7 @@ def _transformed(
         raise PolyloomError(*wrong)
     edges = edges_of(after)
     patterns = replace(_patterns(larger, updates, ordered, mode, strict), wavefronts=wavefronts)
-    asked_only = stores_where_asked_only(larger, updates)
+    asked_only = stores_where_asked_only(larger, updates) | in_steps(larger)
     if tree is None:
         kept = (edge(a, b, "", False, False, p) for s in patterns.selections for a, b, p in together(s))
         edges += kept

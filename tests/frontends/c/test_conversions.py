@@ -28,11 +28,23 @@ def test_they_are_what_the_c_compiler_makes_of_them() -> None:
     assert polyloom.load(CONSTANTS).run(n=20, check=True).passed
 
 
-@pytest.mark.parametrize("bound", ["4294967298", "0x100000002u", "(long)i + 4294967298"])
+WRAPPED = ["4294967298", "0x100000002u", "(long)i + 4294967298"]
+
+
+@pytest.mark.parametrize("bound", WRAPPED)
 def test_they_are_no_bounds(bound: str) -> None:
-    text = f"void f(int n, int *y) {{ for (int i = 0; i < n; i++) {{ int k = {bound}; LOOP }} }}"
+    text = f"void f(int n, int y[n][n]) {{ for (int i = 0; i < n; i++) {{ int k = {bound}; LOOP }} }}"
     with pytest.raises(PolyloomError, match="not affine"):
-        polyloom.load(text.replace("LOOP", "for (int j = 0; j < k; j++) y[i] += j;")).run(n=3)
+        polyloom.load(text.replace("LOOP", "for (int j = 0; j < k; j++) y[i][j] += j;")).run(n=3)
+
+
+@pytest.mark.slow
+@pytest.mark.ci
+@pytest.mark.parametrize("bound", WRAPPED)
+def test_they_are_ends_of_loops_as_data_are(bound: str) -> None:
+    text = f"void f(int n, int *y) {{ for (int i = 0; i < n; i++) {{ int k = {bound}; LOOP }} }}"
+    text = text.replace("LOOP", "for (int j = 0; j < k; j++) y[i] += j;")
+    assert polyloom.load(text).run(n=3, check=True).passed
 
 
 @pytest.mark.slow
@@ -47,6 +59,6 @@ def test_nothing_is_assumed_that_leaves_no_iteration() -> None:
 
 def test_a_loop_that_wraps_is_refused_inside_of_others() -> None:
     """It ended with an error of isl: that the loops around it never run was assumed."""
-    text = "void f(int n, int *y) { for (int i = 0; i < n; i++) LOOP y[i] += c; }"
+    text = "void f(int n, int y[n][256]) { for (int i = 0; i < n; i++) LOOP y[i][c] += c; }"
     with pytest.raises(PolyloomError, match="wraps and goes on"):
         polyloom.load(text.replace("LOOP", "for (unsigned char c = 250; c >= 248; c++)")).run(n=3)

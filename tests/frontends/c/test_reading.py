@@ -482,7 +482,7 @@ def test_what_no_integer_holds_is_read_as_one(number: str) -> None:
 @pytest.mark.parametrize(
     "loop",
     [
-        "int any = 0; for (int i = 0; i < n && !any; i++) any = a[i] == 8;",
+        "int any = 0; for (int i = 0; i < n && !any; i++) { b[i] = 1; any = a[i] == 8; }",
         "int k = 7; for (int i = 0; i < n && i < k; i++) { b[i] = 1; k = a[i]; }",
         "int m = n; for (int i = 0; i < m; i++) { b[i] = 1; m -= 1; }",
         "int s = 1; for (int i = 0; i < n; i += s) { b[i] = a[i]; s = 2; }",

@@ -32,13 +32,13 @@ ACCEPTED = {
     "once": "do { int t = x[i]; x[i] = y[i]; y[i] = t; } while (0); y[i]++;",
     "once, left": "do { if (x[i]) break; y[i] = 1; if (x[i] < -1) continue; y[i] = 2; } while (0); x[i]++;",
     "once, no block": "if (x[i]) do y[i] = x[i]; while (0); else do ; while (0);",
+    "once, met again": "do { if (x[i]) { if (y[i]) break; y[i] = 1; } x[i] = 2; } while (0);",
     "nothing": "switch (x[i]) { case 1: ; } switch (y[i]) { }",
 }
 
 REFUSED = {
     "meet again": "if (x[i]) { if (y[i]) continue; y[i] = 1; } x[i] = 2;",
     "hidden name": "if (x[i]) { int n = 3; if (y[i]) continue; y[i] = n; } else continue; x[i] = n;",
-    "once, met again": "do { if (x[i]) { if (y[i]) break; y[i] = 1; } x[i] = 2; } while (0);",
     "more than once": "do { y[i]++; } while (1);",
     "side effect": "switch (x[i]++) { case 1: y[i] = 2; }",
     "a case beyond int": "switch (x[i]) { case 0x100000001: y[i] = 2; }",

@@ -104,7 +104,7 @@ def test_a_pointer_in_memory_is_an_array() -> None:
 
 
 CHANGED = {
-    "the member": "for (int i = 0; i < p->n; i++) p->n = 3;",
+    "the member": "for (int i = 0; i < p->n; i++) { p->n = 3; x[i] = 1; }",
     "the element": "for (int i = 0; i < q[0]; i++) q[i] = 1;",
     "before": "g[1] = y[2]; for (int i = 0; i < g[1]; i++) x[i] = 1;",
     "data as well": "for (int i = 0; i < q[0]; i++) x[i] = q[i];",

@@ -50,6 +50,7 @@ from polyloom.frontends.c.walk.control import walk_all
 from polyloom.frontends.c.walk.inlining import inlined, take_returned
 from polyloom.frontends.c.walk.pragmas import refuse_shared
 from polyloom.frontends.c.walk.summaries import summarised
+from polyloom.ir.expressions import has_procedure
 from polyloom.ir.text.integers import integer_text
 from polyloom.polyhedra.bounds import width
 from polyloom.polyhedra.effort import refusing
@@ -193,7 +194,9 @@ def _unmarked(
     for region in chain(found, further):
         try:
             part = _explained(region, tree, places, way.mode, asked=True)
-            scop_of(part)
+            scop = scop_of(part)
+            if not region.marked:
+                _check_loops(region, scop)
             open_array = None if region.marked else _open_array(part)
             parts += (open_array and _loops_of(region, open_array, tree, places, way)) or (part,)
         except PolyloomError as fault:
@@ -208,6 +211,15 @@ def _unmarked(
     if left:
         parts[0] = replace(parts[0], remarks=(*left, *parts[0].remarks))
     return tuple(parts)
+
+
+def _check_loops(region: Region, scop: Scop) -> None:
+    """Refuse what is steps alone, with no loop around: there is nothing that threads or vectors could do."""
+    steps = [s for s in scop.statements if has_procedure(s.value)]
+    if steps and not any(s.iterators for s in scop.statements):
+        message = f"data decide how often the loops of `{region.name}` go, with no other around them"
+        helps = ["the C compiler makes as much of it; a function that calls it in a loop can be replaced"]
+        raise Unsupported(error("c-while", message, steps[0].span, helps=helps))
 
 
 def _loops_of(
@@ -243,13 +255,28 @@ def _has_several_loops(region: Region) -> bool:
 
 
 def _open_array(part: Part) -> Unsupported | None:
-    """Say of which array any element may be meant while nothing tells how many it has; None for none."""
-    arrays = {name: array for name, array in part.state.arrays.items() if array.extents[:1] == (None,)}
+    """Say of which array any element may be meant while nothing tells how many it has; None for none.
+
+    Those that are alone with what they hold (``restrict``) need not be that long.
+    """
+    stored = [part.state.pool[d.target].array for d in part.state.drafts if d.target is not None]
+    others = [a for a in map(part.state.arrays.get, stored) if a is not None and a.extents]
+    if others and all(_is_restrict(a) for a in others):
+        return None
+    arrays = {
+        name: array
+        for name, array in part.state.arrays.items()
+        if array.extents[:1] == (None,) and not _is_restrict(array)
+    }
     for access in part.state.pool:
         if access.array in arrays and any(index.affine is None for index in access.indices[:1]):
             message = f"how many elements `{access.array}` has is not said"
             return Unsupported(error("drop-in-extent", message, arrays[access.array].place.variable.span))
     return None
+
+
+def _is_restrict(array: FoundArray) -> bool:
+    return bool(getattr(array.place.variable.type, "restrict", False))
 
 
 def _taken_apart(region: Region, found: Sequence[Part], fault: PolyloomError) -> Diagnostic:

@@ -21,7 +21,9 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
     Unary,
@@ -63,6 +65,8 @@ def value(
             return np.where(inner(c), inner(a), inner(b))
         case Convert(type=kind, operand=a):
             return convert(inner(a), kind)
+        case Local() | Procedure():
+            raise NotImplementedError("steps are carried out point by point (python_text)")
 
 
 def constant(number: float | int, kind: ElementType) -> NDArray:

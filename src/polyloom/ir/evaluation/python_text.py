@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from polyloom.ir.evaluation import arithmetic
 from polyloom.ir.expressions import (
+    Assign,
     Binary,
     BinaryOp,
     Compare,
@@ -18,11 +19,17 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
+    Step,
     Unary,
     UnaryOp,
+    When,
+    While,
+    locals_of,
 )
 from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
@@ -119,6 +126,30 @@ class Known:
             case Binary(op=binary, left=a, right=b):
                 return f"{self._binary(binary, a.type)}({text(a)}, {text(b)})"
 
+            case Local(name=name):
+                return f"here[{name!r}]"
+            case Procedure(body=body, result=result):
+                first = self.object(
+                    {name: arithmetic.constant(0, local.type)[()] for name, local in locals_of(body).items()}
+                )
+                steps = f"lambda here: {self._steps(body, leaves)}"
+                return f"{self.object(_carried_out)}({first}, {steps}, {result.name!r})"
+
+    def _steps(self, steps: Sequence[Step], leaves: Leaves) -> str:
+        """Return steps as an expression that carries them out: on the dictionary ``here``."""
+        return f"({''.join(f'{self._step(step, leaves)}, ' for step in steps)})"
+
+    def _step(self, step: Step, leaves: Leaves) -> str:
+        match step:
+            case Assign(local=local, value=value):
+                return f"here.__setitem__({local.name!r}, {self.value(value, leaves)})"
+            case When(condition=condition, body=body, otherwise=otherwise):
+                sides = (self._steps(block, leaves) for block in (body, otherwise))
+                return "({1} if {0} else {2})".format(self.value(condition, leaves), *sides)
+            case While(condition=condition, body=body):
+                asked, inside = self.value(condition, leaves), self._steps(body, leaves)
+                return f"{self.object(_repeated)}(lambda: {asked}, lambda: {inside})"
+
     def _conversion(self, kind: ElementType) -> str:
         return self.object(lambda a: arithmetic.convert(np.asarray(a), kind)[()])
 
@@ -130,6 +161,17 @@ class Known:
             return arithmetic.binary(op, np.asarray(a), np.asarray(b), kind)[()]
 
         return self.object(both)
+
+
+def _carried_out(first: dict[str, Any], steps: Callable[[dict[str, Any]], object], result: str) -> Any:
+    here = dict(first)
+    steps(here)
+    return here[result]
+
+
+def _repeated(asked: Callable[[], bool], steps: Callable[[], object]) -> None:
+    while asked():
+        steps()
 
 
 _DIRECT = frozenset({BinaryOp.ADD, BinaryOp.SUBTRACT, BinaryOp.MULTIPLY, BinaryOp.AND, BinaryOp.OR})

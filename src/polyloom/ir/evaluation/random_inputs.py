@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.evaluation.inputs import NO_PARAMETERS, shape_of
+from polyloom.ir.evaluation.loop_ends import loop_ends
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
@@ -26,7 +27,9 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
     Unary,
@@ -85,6 +88,7 @@ def random_inputs(
         shapes={b.name: shape_of(b, parameters) for b in program.buffers},
         positive=_positive(program),
         safe=_subscripts(program, parameters),
+        ends=loop_ends(program, {b.name: shape_of(b, parameters) for b in program.buffers}),
     )
     arrays = {}
     for number, buffer in enumerate(program.given):
@@ -136,12 +140,16 @@ def _grows(hom: MdHom) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class _Draw:
-    """How values are drawn: ``safe``: of what selects elements, how many values it may have."""
+    """How values are drawn: ``safe``: of what selects elements, how many values it may have.
+
+    ``ends``: of what says where loops begin and end, the largest.
+    """
 
     largest: int
     shapes: Mapping[str, tuple[int, ...]]
     positive: set[str]
     safe: Mapping[str, int]
+    ends: Mapping[str, int]
 
     def values(self, buffer: Buffer, density: float, generator: np.random.Generator) -> NDArray:
         name, shape = buffer.name, self.shapes[buffer.name]
@@ -151,6 +159,9 @@ class _Draw:
             values = values * generator.choice([-1, 1], shape)
         if name in self.safe:
             values = generator.integers(0, max(1, self.safe[name]), shape)
+        if name in self.ends:
+            drawn = generator.integers(0, self.ends[name] + 1, shape)
+            return np.sort(drawn, axis=None).reshape(shape).astype(buffer.type.dtype)
         values = np.asarray(values).reshape(-1)
         values[generator.permutation(values.size)[round(density * values.size) :]] = 0
         return values.reshape(shape).astype(buffer.type.dtype)
@@ -266,7 +277,7 @@ def size_of(expression: Expression, statement: Statement, sizes: Mapping[str, fl
             return abs(float(x))
         case Iterator(dimension=k):
             return float(statement.domain[k])
-        case ParameterValue():
+        case ParameterValue() | Local() | Procedure():
             return math.inf
         case Unary(op=op):
             return op.size(*inner)

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.evaluation.programs import Leaf, carried_out, initial_arrays
-from polyloom.ir.host import Copy, HostProgram, MdHom, Nest
+from polyloom.ir.expressions import has_procedure
+from polyloom.ir.host import Copy, HostProgram, MdHom, Nest, expressions_of
 from polyloom.ir.integers import integer
 from polyloom.ir.program import Program
 from polyloom.ir.rounding.md_homs import Errors, run_with_errors
@@ -49,7 +50,7 @@ class Bounded:
 
 
 class _TooLargeError(Exception):
-    """The program has more points than may be evaluated."""
+    """The program has more points than may be evaluated, or loops of which data decide how often they go."""
 
 
 def error_bound(
@@ -123,6 +124,8 @@ class _Run:
             case MdHom(extents=extents):
                 self.budget.spend(prod(max(0, integer(e, names)) for e in extents))
                 run_with_errors(node, self.arrays, self.errors, names)
+            case Nest() if has_procedure(*expressions_of(node)):
+                raise _TooLargeError
             case Nest():
                 run_nest_with_errors(
                     node, self.arrays, self.errors, names, self.budget.spend, strict=self.strict

@@ -25,7 +25,9 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
     Unary,
@@ -105,6 +107,8 @@ def approximate(
             return _compared(op, inner(a), inner(b))
         case Binary(op=op, left=a, right=b):
             return _binary(op, inner(a), inner(b), a.type)
+        case Local() | Procedure():
+            raise NotImplementedError("nothing is known of the errors of steps (has_procedure)")
 
 
 def with_known_error(value: NDArray, error: Error, operands: Sequence[Approximate]) -> Approximate:

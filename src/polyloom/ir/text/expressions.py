@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polyloom.ir.expressions import (
+    Assign,
     Binary,
     Compare,
     Constant,
     Convert,
     Expression,
     Iterator,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
+    Step,
     Unary,
+    When,
+    While,
 )
 from polyloom.ir.host import Index, View
 from polyloom.ir.reductions import Combine
@@ -116,6 +122,10 @@ class _Printer:
                 return _ATOM, f"{kind.value}({self.text(a, _CHOICE, False)})"
             case Select():
                 return self._select(expression, typed)
+            case Local(name=name):
+                return _ATOM, name
+            case Procedure(body=body, result=result):
+                return _ATOM, f"{{ {self._steps(body)} {result.name} }}"
             case Compare(op=op, left=a, right=b):
                 first, second = self._pair(a, b, _SUM, _SUM, False)
                 return _COMPARISON, f"{first} {op.value} {second}"
@@ -127,6 +137,19 @@ class _Printer:
                 sides = (_SUM, _SUM) if op.notation is Notation.BITS else (level, level + 1)
                 first, second = self._pair(a, b, *sides, typed)
                 return level, f"{first} {op.name} {second}"
+
+    def _steps(self, steps: Sequence[Step]) -> str:
+        return " ".join(map(self._step, steps))
+
+    def _step(self, step: Step) -> str:
+        match step:
+            case Assign(local=local, value=value):
+                return f"{local.name} = {self.text(value, _CHOICE, True)};"
+            case When(condition=condition, body=body, otherwise=otherwise):
+                other = f" else {{ {self._steps(otherwise)} }}" if otherwise else ""
+                return f"if ({self.text(condition, _CHOICE, True)}) {{ {self._steps(body)} }}{other}"
+            case While(condition=condition, body=body):
+                return f"while ({self.text(condition, _CHOICE, True)}) {{ {self._steps(body)} }}"
 
     def _pair(self, a: Expression, b: Expression, left: int, right: int, typed: bool) -> tuple[str, str]:
         """Write two operands of one type: one of them tells it, or else the first literal does."""

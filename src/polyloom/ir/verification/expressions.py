@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from polyloom.ir.expressions import (
+    Assign,
     Binary,
     BinaryOp,
     Compare,
     Constant,
     Convert,
     Expression,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
     Unary,
     UnaryOp,
+    all_steps,
     children,
+    locals_of,
+    values_of_steps,
     walk,
 )
 from polyloom.ir.expressions import Iterator as IteratorValue
@@ -43,11 +49,31 @@ def _truth_values(part: Expression) -> Iterator[str]:
         yield "a value of type bool"
     if isinstance(part, Select) and part.condition.type is not ElementType.BOOL:
         yield "a condition that is no comparison"
+    if isinstance(part, Procedure):
+        yield from _step_faults(part)
+        return
     if is_logical(part):
         yield from ("a value used as a truth value" for v in children(part) if v.type is not ElementType.BOOL)
         return
     values = children(part)[1:] if isinstance(part, Select) else children(part)
     yield from ("a comparison used as a value" for v in values if v.type is ElementType.BOOL)
+
+
+def _step_faults(procedure: Procedure) -> Iterator[str]:
+    """Yield what is wrong with the types of a procedure's variables and conditions."""
+    known = locals_of(procedure.body)
+    if known.get(procedure.result.name) != procedure.result:
+        yield "a procedure without its result"
+    for step in all_steps(procedure.body):
+        if isinstance(step, Assign):
+            if step.value.type is not step.local.type or known[step.local.name] != step.local:
+                yield f"the variable `{step.local.name}` gets a value of another type"
+        elif step.condition.type is not ElementType.BOOL:
+            yield "a step on a value that is no comparison"
+    for value in values_of_steps(procedure.body):
+        for part in walk(value):
+            if isinstance(part, Local) and known.get(part.name) != part:
+                yield f"a procedure speaks of `{part.name}`, which it never sets"
 
 
 def is_logical(part: Expression) -> bool:

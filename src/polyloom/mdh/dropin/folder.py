@@ -44,6 +44,7 @@ class Side:
 
     ``files``: of functions, name to text; they are in ``file``. ``command``: what builds it, where
     ``{program}`` stands for the file around, with its options; ``note``: what else people may say there.
+    ``endless``: the functions take arrays where they lie, so that they need not know how long these are.
     """
 
     target: str
@@ -52,6 +53,7 @@ class Side:
     command: str
     note: str
     files: Callable[[Sequence[tuple[Signature, Versions]]], dict[str, str]]
+    endless: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ class Maker:
 
         Errors: ``Unsupported`` with ``drop-in-...``.
         """
-        ranges, programs, remarks = _replaced(source, parts)
+        ranges, programs, remarks = _replaced(source, parts, endless=self.side.endless)
         calls = [part.call for part in ranges]
         name = PurePath(source.name).name
         made = self._made(list(zip(calls, programs, strict=True)))
@@ -157,7 +159,7 @@ def check_values(values: Mapping[str, int], programs: Sequence[HostProgram]) -> 
 
 
 def _replaced(
-    source: Source, parts: Sequence[tuple[Place, HostProgram]]
+    source: Source, parts: Sequence[tuple[Place, HostProgram]], *, endless: bool
 ) -> tuple[list[Replacement], list[HostProgram], tuple[Diagnostic, ...]]:
     """Return the parts with calls, their programs, and remarks on those without, which nobody marked.
 
@@ -166,7 +168,8 @@ def _replaced(
     ranges, programs, faults = list[Replacement](), list[HostProgram](), list[tuple[Place, Unsupported]]()
     for (place, program), name in zip(parts, _functions(parts), strict=True):
         try:
-            ranges.append(replacement(source, place, signature(program, name), points_of(program) or ()))
+            call, points = signature(program, name), points_of(program) or ()
+            ranges.append(replacement(source, place, call, points, endless=endless))
             programs.append(program)
         except Unsupported as fault:
             if place.marked:

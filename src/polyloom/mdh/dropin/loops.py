@@ -130,6 +130,7 @@ def c_side(device: DeviceModel, schedules: Schedules) -> Side:
 
     return Side(
         target="c",
+        endless=True,
         device=device.id,
         file=FILE,
         command=f"cc -O2 -fopenmp -Wno-psabi {{program}} {FILE} -lm",
@@ -287,8 +288,9 @@ def _definition(
     context = general.program.context
     if context is not None and context != TRUE:
         conditions.append(f"!({integer_c(context, call.names, dialect)})")
-    if call.buffers:
-        rows = [_touched(buffer, call.names, dialect) for buffer in _memories(call.buffers)]
+    if any(not buffer.alone for buffer in call.buffers):
+        asked = [buffer for buffer in _memories(call.buffers) if not buffer.alone]
+        rows = [_touched(buffer, call.names, dialect) for buffer in asked]
         lines += ["const struct touched touched[] = {", *(f"    {{{row}}}," for row in rows), "};"]
         are_apart = "are_few_apart" if len(rows) <= FEW else "are_apart"
         conditions.append(f"!{are_apart}(touched, {len(rows)})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polyloom.diagnostics import Diagnostic, Source, Unsupported, error
 from polyloom.ir.host import Buffer, Role
@@ -90,14 +90,22 @@ class GatheredArray:
 
 
 def replacement(
-    source: Source, place: Place, call: Signature, points: Sequence[IntExpression] = ()
+    source: Source,
+    place: Place,
+    call: Signature,
+    points: Sequence[IntExpression] = (),
+    *,
+    endless: bool = False,
 ) -> Replacement:
     """Return what stands in ``source`` in a place; blanks at its ends stay.
 
-    ``points``: of each nest of its loops, where they are known (``points_of``).
+    ``points``: of each nest of its loops, where they are known (``points_of``). ``endless``: the function
+    need not know how long arrays are that C says are alone.
 
     Errors: ``Unsupported`` with ``drop-in-...`` where a call cannot be written.
     """
+    if endless:
+        place = _with_lengths(place, call)
     found = tuple(_obstacles(source, place, call))
     if found:
         raise Unsupported(*found)
@@ -126,6 +134,17 @@ def replacement(
             *(_in_register(b, place.variables[b.name]) for b in call.buffers if _lies_in_register(b, place)),
         ),
     )
+
+
+ENDLESS = "(1LL << 40)"
+"""A length that no array has, of those of which nobody says it."""
+
+
+def _with_lengths(place: Place, call: Signature) -> Place:
+    """Return a place with a length for each array that is alone, and dense, and has none."""
+    alone = [b.name for b in call.buffers if b.alone and place.variables[b.name].is_dense]
+    lengths = {f"{name}_extent": ENDLESS for name in alone}
+    return replace(place, parameters={**lengths, **place.parameters})
 
 
 def _moved(pointer: str, offset: str) -> Kept:
@@ -171,7 +190,7 @@ def _obstacles(source: Source, place: Place, call: Signature) -> Iterator[Diagno
         if name not in place.parameters:
             array = name.removesuffix("_extent")
             message = f"how many elements `{array}` has is not said"
-            helps = [f"declare it with its extent, such as `{array}[n]`"]
+            helps = [f"declare it with its extent, such as `{array}[n]`, or as `restrict`"]
             span = place.variables[array].span if array in place.variables else None
             yield error("drop-in-extent", message, span, helps=helps)
     for name in place.escaping:

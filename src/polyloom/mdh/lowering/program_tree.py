@@ -44,6 +44,7 @@ from polyloom.ir.inequalities import without_products
 from polyloom.ir.naming import Names
 from polyloom.ir.rebuild import Leaf, with_leaves
 from polyloom.mdh.lowering.nests.carried_maps import are_alike, can_carry, is_term, may_carry
+from polyloom.mdh.lowering.nests.procedures import Done, with_steps_before
 from polyloom.mdh.lowering.sequential_nest import plain_nest, term_names
 from polyloom.mdh.tree.nodes import (
     Array,
@@ -364,15 +365,15 @@ class _NestCode:
         return self.arrays.of((self.place, name), name.replace("'", ""))
 
     def _tree(self, tree: Tree) -> Code:
-        return _with_joined_branches(tuple(map(self._statement, tree)))
+        return _with_joined_branches(tuple(s for node in tree for s in self._statements(node)))
 
-    def _statement(self, node: Part) -> Statement:
+    def _statements(self, node: Part) -> Code:
         match node:
             case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
                 inner = self._tree(body)
-                return For(iterator=iterator, start=start, condition=condition, step=step, body=inner)
+                return (For(iterator=iterator, start=start, condition=condition, step=step, body=inner),)
             case Branch(condition=condition, body=body, otherwise=otherwise):
-                return If(condition, self._tree(body), self._tree(otherwise))
+                return (If(condition, self._tree(body), self._tree(otherwise)),)
             case Instance(statement=statement, arguments=arguments):
                 return _At(self, self._assignment(statement), arguments).code()
 
@@ -388,12 +389,19 @@ class _At:
     assignment: Assignment
     arguments: tuple[IntExpression, ...]
 
-    def code(self) -> Statement:
+    def code(self) -> Code:
         name, target, condition = self.assignment.name, self.assignment.target, self.assignment.condition
-        value = self.compute(self.assignment.value)
-        done = instance_of(Instance(name, self.arguments), self.nest.host, self.nest.names)
-        store = Store(self.nest.array(target.buffer), self.subscripts(target), value, done)
-        return store if condition is None else If(self.compute(condition), (store,))
+        instance = instance_of(Instance(name, self.arguments), self.nest.host, self.nest.names)
+        carried_out: Done = {}
+        first: Code = ()
+        if condition is not None:
+            first, asked = with_steps_before(self.compute(condition), self._register, carried_out)
+        before, value = with_steps_before(self.compute(self.assignment.value), self._register, carried_out)
+        store = Store(self.nest.array(target.buffer), self.subscripts(target), value, instance)
+        return (*before, store) if condition is None else (*first, If(asked, (*before, store)))
+
+    def _register(self, name: str) -> str:
+        return self.nest.arrays.of((object(),), name)
 
     def subscripts(self, view: View) -> tuple[Subscript, ...]:
         return tuple(map(self._subscript, view.indices))

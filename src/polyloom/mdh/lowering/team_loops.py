@@ -23,9 +23,21 @@ from polyloom.ir.expressions import Binary, Expression, Unary
 from polyloom.ir.expressions import walk as walk_expression
 from polyloom.ir.integers import integer
 from polyloom.mdh.lowering.tiles.groups import LEAST_SHARED
-from polyloom.mdh.tree.nodes import Code, Compute, For, Function, If, Kind, Let, LetInteger, Statement, Store
+from polyloom.mdh.tree.nodes import (
+    Code,
+    Compute,
+    For,
+    Function,
+    If,
+    Kind,
+    Let,
+    LetInteger,
+    Statement,
+    Store,
+    While,
+)
 from polyloom.mdh.tree.rewrite import walk, with_blocks
-from polyloom.mdh.tree.trips import SAMPLES, Way, nested_groups, trip_count
+from polyloom.mdh.tree.trips import ITERATIONS, SAMPLES, Way, nested_groups, trip_count
 from polyloom.polyhedra.loops.tree import Name, Operation, linear_terms, names_in
 
 Middles = Mapping[str, int]
@@ -101,6 +113,9 @@ def _work(code: Code, middles: Middles, way: Way) -> int:
             case If(condition=condition, body=body, otherwise=otherwise):
                 guessed = GUESSED if isinstance(condition, Compute) else 0
                 count += guessed + max(_work(body, middles, way), _work(otherwise, middles, way))
+            case While(condition=asked, body=body):
+                times = round(_instructions(asked.expression)) + GUESSED
+                count += ITERATIONS * (times + _work(body, middles, way))
             case Store(value=value) | Let(value=value):
                 count += 1 + round(_instructions(value.expression))
             case _:
@@ -241,6 +256,8 @@ def _values(statement: Statement, middles: Middles, way: Way) -> float:
             if not isinstance(condition, Compute) and names_in(condition) <= middles.keys():
                 return _inside(body if integer(condition, middles) else otherwise, middles, way)
             return max(_inside(body, middles, way), _inside(otherwise, middles, way))
+        case While(body=body):
+            return ITERATIONS * (1 + _inside(body, middles, way))
         case Store(value=value) | Let(value=value):
             slow = _instructions(value.expression) / INSTRUCTIONS
             return min(1.0, max(value.type.size / WORD, slow))

@@ -26,6 +26,7 @@ from polyloom.mdh.tree.nodes import (
     Parameter,
     Statement,
     Store,
+    While,
 )
 from polyloom.mdh.tree.registers import final
 from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation
@@ -110,6 +111,8 @@ class _Names:
             case If(condition=condition, body=body, otherwise=otherwise):
                 blocks = (tuple(map(self.statement, block)) for block in (body, otherwise))
                 return If, self.subscript(condition), *blocks
+            case While(condition=asked, body=body):
+                return While, self.compute(asked), tuple(map(self.statement, body))
             case Let(name=name, value=value):
                 return Let, self.of(name), self.compute(value)
             case LetInteger(name=name, value=number):

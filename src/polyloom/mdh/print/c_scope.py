@@ -82,6 +82,7 @@ class Scope:
 
     ``multiples``: what divides integers, by their names in the tree, where it is not 1. ``rolled``: whether
     lines that differ in subscripts alone become loops, for which registers are elements of arrays.
+    ``repeated``: what is stored in registers the next iteration waits for.
 
     What is printed is noted in the ``dialect``: what it needs, and the names that it speaks of.
     """
@@ -92,6 +93,7 @@ class Scope:
     dialect: Dialect = field(default_factory=C.noting)
     multiples: Mapping[str, int] = field(default_factory=dict)
     rolled: bool = False
+    repeated: bool = False
 
     def with_multiple(self, name: str, *values: IntExpression) -> Scope:
         """Return the scope where an integer is a sum of multiples of these."""

@@ -26,6 +26,7 @@ from polyloom.mdh.print.asked_iterations import BITS
 from polyloom.mdh.print.asked_iterations import NAMES as ASKED_NAMES
 from polyloom.mdh.print.c_scope import Scope, Variable
 from polyloom.mdh.print.c_statements import (
+    APART,
     IN_ANY_ORDER,
     array_variable,
     block_lines,
@@ -105,6 +106,7 @@ _TAKEN = (
     "loaded_later",
     "UNROLLED",
     "PRAGMA",
+    "APART",
     "IN_ANY_ORDER",
     "streamed_is_there",
     *NAMES,
@@ -112,7 +114,7 @@ _TAKEN = (
     *ASKED_NAMES,
     *COUNTERS,
 )
-_DEFINITIONS = (IN_REGISTER, UNROLLED, IN_ANY_ORDER, STREAMED, TEAM, PART, WORK, BITS)
+_DEFINITIONS = (IN_REGISTER, UNROLLED, IN_ANY_ORDER, APART, STREAMED, TEAM, PART, WORK, BITS)
 _COUNTS = tuple(f"{word}_{k}" for word in ("work", "trips") for k in range(64))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from math import prod
 
@@ -29,10 +30,12 @@ from polyloom.mdh.tree.nodes import (
     Kind,
     Let,
     LetInteger,
+    Load,
     Mark,
     Space,
     Statement,
     Store,
+    While,
 )
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.polyhedra.loops.tree import Number
@@ -47,6 +50,14 @@ IN_ANY_ORDER = """\
 #define IN_ANY_ORDER(sign, total) PRAGMA(omp simd reduction(sign : total))
 #else
 #define IN_ANY_ORDER(sign, total) /* the loop behind it may go in any order */
+#endif
+"""
+
+APART = """\
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define APART(product) __builtin_assoc_barrier(product) /* is rounded before it is added */
+#else
+#define APART(product) (product)
 #endif
 """
 
@@ -231,6 +242,10 @@ def statement_lines(statement: Statement, scope: Scope) -> Iterator[str]:
                 yield "} else {"
                 yield from indented(block_lines(otherwise, scope))
             yield "}"
+        case While(condition=asked, body=body):
+            yield f"while ({scope.condition(asked)}) {{"
+            yield from indented(block_lines(body, replace(scope, repeated=True)))
+            yield "}"
         case Let(name=name, value=value):
             yield f"const {scope.dialect.type(value.type)} {scope.names[name]} = {scope.value(value).text};"
         case LetInteger(name=name, value=number):
@@ -357,8 +372,29 @@ def _store(store: Store, scope: Scope) -> str:
     place = scope.place(store.array, store.subscripts)
     if (same := _packed_half(store, scope)) is not None:
         return f"{place} = {same};"
-    value = scope.value(store.value)
-    return scope.stored(scope.variable(store.array), place, value.text)
+    value = _added_apart(store, scope) or scope.value(store.value).text
+    return scope.stored(scope.variable(store.array), place, value)
+
+
+def _added_apart(store: Store, scope: Scope) -> str | None:
+    """Return a total and a product to add; None where a value is no such sum, or one operation is as quick.
+
+    The next iteration waits for a sum alone; for a product and sum in one it would wait longer.
+    """
+    if not scope.repeated or not scope.dialect.reducing or not store.value.type.is_float:
+        return None
+    match store.value.expression:
+        case Binary(
+            op=BinaryOp.ADD, left=Read(position=k), right=Binary(op=BinaryOp.MULTIPLY) as product
+        ) if store.value.loads[k] == Load(store.array, store.subscripts):
+            scope.needs.definitions[APART] = None
+            total, term = (
+                scope.variable(store.array).text,
+                scope.value(replace(store.value, expression=product)),
+            )
+            return f"{total} + APART({term.text})"
+        case _:
+            return None
 
 
 def _packed_half(store: Store, scope: Scope) -> str | None:

@@ -26,7 +26,9 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
     Unary,
@@ -185,6 +187,8 @@ class _Printer:
             case Convert(type=kind, operand=a):
                 same = None if self.leaves.same is None else self.leaves.same(e)
                 return self._convert(a, kind) if same is None else Text(same)
+            case Local() | Procedure():
+                raise AssertionError("steps are statements of the tree")
 
     def _call(self, function: str, *operands: Expression) -> Text:
         return Text(f"{function}({', '.join(self.text(o).text for o in operands)})")

@@ -30,6 +30,7 @@ from polyloom.mdh.tree.nodes import (
     Statement,
     Store,
     Subscript,
+    While,
 )
 from polyloom.mdh.tree.text import load_text
 from polyloom.polyhedra.loops.accesses import Elements, NotKnown, outside, question
@@ -159,6 +160,9 @@ class _Walker:
                     self.loads(condition, place)
                 self.code(body, self.where(condition, place))
                 self.code(otherwise, self.where(condition, place, holds=False))
+            case While(condition=asked, body=body):
+                self.loads(asked, place)
+                self.code(body, self.where(asked, place))
             case Let(name=name, value=value):
                 self.loads(value, place)
                 return place.naming(name, None)

@@ -45,6 +45,7 @@ from polyloom.mdh.tree.nodes import (
     Statement,
     Store,
     Subscript,
+    While,
 )
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.polyhedra.loops.tree import IntExpression, Number, names_in
@@ -230,6 +231,9 @@ class _Writer:
                 yield from _indented(self.code(body, scope))
                 yield "else:"
                 yield from _indented(self.code(otherwise, scope))
+            case While(condition=asked, body=body):
+                yield f"while {self.condition(asked, scope)}:"
+                yield from _indented(self.code(body, replace(scope, blocks=scope.blocks + 1)))
             case Let(name=name, value=value):
                 return (yield from self.scalar(name, self.compute(value, scope), scope))
             case LetInteger(name=name, value=number):

@@ -175,6 +175,14 @@ class If:
 
 
 @dataclass(frozen=True)
+class While:
+    """``while (condition) body``: data decide how often. Its stores are to registers declared around it."""
+
+    condition: Compute
+    body: Code
+
+
+@dataclass(frozen=True)
 class Let:
     """A value by a name of its own from here to the end of the block; in a vector loop one for each lane."""
 
@@ -268,7 +276,7 @@ class Mark:
     node: str
 
 
-Statement = For | If | Let | LetInteger | Array | Store | Barrier | Mark
+Statement = For | If | While | Let | LetInteger | Array | Store | Barrier | Mark
 Code = tuple[Statement, ...]
 
 

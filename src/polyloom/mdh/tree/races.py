@@ -31,6 +31,7 @@ from polyloom.mdh.tree.nodes import (
     LetInteger,
     Space,
     Statement,
+    While,
 )
 from polyloom.mdh.tree.rewrite import walk
 from polyloom.polyhedra.loops.accesses import (
@@ -417,6 +418,8 @@ def _uneven(code: Code, why: str | None, varying: frozenset[str]) -> Iterator[st
                     text = f"inside the branch on `{integer_text(condition)}`"
                     inner = text if names_in(condition) & varying else why
                 yield from _uneven((*body, *otherwise), inner, varying)
+            case While(body=body):
+                yield from _uneven(body, "inside a loop on data" if inside else why, varying)
             case LetInteger(name=name, value=value) if names_in(value) & varying:
                 varying = varying | {name}
             case _:

@@ -22,6 +22,7 @@ from polyloom.mdh.tree.nodes import (
     Statement,
     Store,
     Subscript,
+    While,
 )
 from polyloom.polyhedra.loops.tree import Instance, IntExpression, names_in, replace_name, replace_names
 
@@ -42,6 +43,8 @@ def blocks(statement: Statement) -> tuple[Code, ...]:
             return (body,)
         case If(body=body, otherwise=otherwise):
             return body, otherwise
+        case While(body=body):
+            return (body,)
         case _:
             return ()
 
@@ -56,6 +59,9 @@ def with_blocks(statement: Statement, change: Callable[[Code], Code]) -> Stateme
             then, other = change(body), change(otherwise)
             is_same = same(then, body) and same(other, otherwise)
             return statement if is_same else If(condition, then, other)
+        case While(condition=asked, body=body):
+            new = change(body)
+            return statement if same(new, body) else While(asked, new)
         case _:
             return statement
 
@@ -82,7 +88,7 @@ def values_of(statement: Statement) -> tuple[Compute, ...]:
             found.append(value)
         case Store(subscripts=subscripts, value=value):
             found += [value, *(s for s in subscripts if isinstance(s, Compute))]
-        case If(condition=Compute() as condition):
+        case If(condition=Compute() as condition) | While(condition=condition):
             found.append(condition)
         case _:
             pass
@@ -116,6 +122,8 @@ def with_integers(statement: Statement, change: Integers) -> Statement:
             return replace(statement, start=start, condition=condition, step=step, body=body)
         case If(condition=condition, body=body, otherwise=otherwise):
             return If(_condition(condition, change), block(body), block(otherwise))
+        case While(condition=asked, body=body):
+            return While(_compute(asked, change), block(body))
         case Let(name=name, value=value):
             return Let(name, _compute(value, change))
         case LetInteger(name=name, value=number):
@@ -266,7 +274,7 @@ def with_own_places(statement: Statement, change: Callable[[Load], Load]) -> Sta
         case Let(name=name, value=value):
             new = with_loads(value, change)
             return statement if new is value else Let(name, new)
-        case If(condition=Compute() as condition):
+        case If(condition=Compute() as condition) | While(condition=condition):
             return replace(statement, condition=with_loads(condition, change))
         case _:
             return statement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polyloom.ir.integers import fold
-from polyloom.mdh.tree.nodes import Code, For, If, LetInteger, Statement
+from polyloom.mdh.tree.nodes import Code, For, If, LetInteger, Statement, While
 from polyloom.mdh.tree.ranges import greatest, least
 from polyloom.mdh.tree.rewrite import substituted, with_blocks, with_integers
 from polyloom.polyhedra.loops.tree import IntExpression, Number, Operation, linear_terms, sum_of
@@ -37,6 +37,8 @@ def _simplified(statement: Statement) -> Code:
             return (replace(bare, body=simplified(body)),)
         case If(body=body, otherwise=otherwise), If():
             return (If(bare.condition, simplified(body), simplified(otherwise)),)
+        case While(body=body), While():
+            return (While(bare.condition, simplified(body)),)
         case _:
             return (bare,)
 

@@ -23,6 +23,7 @@ from polyloom.mdh.tree.nodes import (
     Statement,
     Store,
     Subscript,
+    While,
 )
 from polyloom.polyhedra.loops.tree import Instance, IntExpression, Number
 
@@ -52,6 +53,9 @@ def _lines(statement: Statement) -> Iterator[str]:
             if otherwise:
                 yield "else:"
                 yield from _inside(otherwise)
+        case While(condition=asked, body=body):
+            yield f"while {compute_text(asked)}:"
+            yield from _inside(body)
         case Let(name=name, value=value):
             yield f"{value.type.value} {name} = {compute_text(value)}"
         case LetInteger(name=name, value=value):

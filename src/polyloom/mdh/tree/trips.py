@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from polyloom.mdh.tree.nodes import Array, Code, Compute, For, If, Kind, Space, Statement, Store
+from polyloom.mdh.tree.nodes import Array, Code, Compute, For, If, Kind, Space, Statement, Store, While
 from polyloom.mdh.tree.rewrite import blocks, walk
 from polyloom.polyhedra.loops.tree import (
     IntExpression,
@@ -37,11 +37,17 @@ def nested_groups(loop: For) -> list[For]:
     return loops
 
 
+ITERATIONS = 16
+"""How often a loop goes of which data decide that. A guess."""
+
+
 def stores_where_asked(loop: For) -> bool:
     """Return whether points without loops inside store to arrays under conditions on data."""
     inside = list(walk(loop.body))
     own = {s.name for s in inside if isinstance(s, Array)}
-    if any(isinstance(s, For) or (isinstance(s, Array) and s.space is not Space.REGISTER) for s in inside):
+    if any(
+        isinstance(s, For | While) or (isinstance(s, Array) and s.space is not Space.REGISTER) for s in inside
+    ):
         return False
     asking = (s for s in inside if isinstance(s, If) and isinstance(s.condition, Compute))
     stores = (s for each in asking for s in walk((*each.body, *each.otherwise)) if isinstance(s, Store))
@@ -99,7 +105,7 @@ def _trips(
             found = True
             yield [trips, *further]
     if not found:
-        yield [trips]
+        yield [trips, Number(ITERATIONS)] if any(isinstance(s, While) for s in walk(loop.body)) else [trips]
 
 
 def _outermost(code: Code) -> Iterator[For]:

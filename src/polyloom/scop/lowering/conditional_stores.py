@@ -15,7 +15,7 @@ from functools import reduce
 
 import islpy as isl
 
-from polyloom.ir.expressions import Binary, Expression, Select, walk
+from polyloom.ir.expressions import Binary, Expression, Select, has_procedure, walk
 from polyloom.ir.rebuild import read_positions
 from polyloom.ir.scalar_functions.table import BinaryOp
 from polyloom.scop.model import Origin, Scop, ScopStatement
@@ -33,6 +33,14 @@ def stores_where_asked_only(scop: Scop, updates: Collection[str]) -> frozenset[s
     asking = [s for s in scop.statements if s.condition is not None and s.target.array in seen]
     moving = [s for s in asking if s.root not in updates or (_moves(s) and not _looks_first(s))]
     return frozenset(s.root for s in moving if not _is_surely_written(s, scop))
+
+
+def in_steps(scop: Scop) -> frozenset[str]:
+    """Return the names of the statements of the source whose values are those of procedures.
+
+    They are nests, too: no schedule of an md_hom carries steps out.
+    """
+    return frozenset(s.root for s in scop.statements if has_procedure(s.value, s.condition))
 
 
 def _moves(statement: ScopStatement) -> bool:

@@ -15,26 +15,33 @@ Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import inf
 
 import islpy as isl
 
 from polyloom.ir.expressions import (
+    Assign,
+    Binary,
+    BinaryOp,
     Compare,
     CompareOp,
     Constant,
     Convert,
     Expression,
+    Local,
+    Procedure,
     Read,
     Select,
+    has_procedure,
     instructions,
+    locals_of,
     may_trap,
     walk,
 )
 from polyloom.ir.naming import fresh
-from polyloom.ir.rebuild import read_positions, rebuilt
+from polyloom.ir.rebuild import read_positions, rebuilt, rebuilt_steps
 from polyloom.scop.dependence.nesting import (
     Entries,
     depth_of,
@@ -55,6 +62,8 @@ MOST_INSTRUCTIONS = 40
 In vectors, and where memory holds the values: 12 bytes take as long as ninety instructions of eight floats.
 One statement needs them once however often it names the value: compilers of C see that they are the same.
 """
+
+AND, OR = BinaryOp.AND, BinaryOp.OR
 
 LONGEST_TEXT = 160
 """How many instructions may be written more than once."""
@@ -165,6 +174,8 @@ def _without_value_of(
     users = [s for s in scop.statements if s is not giving and s.uses(array.name)]
     if array.origin is not Origin.INNER or not (users or overwritten) or not is_value(giving):
         return scop
+    if has_procedure(giving.value) and not _is_asked_once(users, array.name):
+        return scop
     if not _is_cheap(giving.value, [_count(s, array.name) for s in users]):
         return scop
     if not all(
@@ -182,6 +193,17 @@ def _is_cheap(value: Expression, counts: list[int]) -> bool:
     """Whether a value that each user needs that many times may be computed again."""
     each = instructions(value)
     return (len(counts) - 1) * each <= MOST_INSTRUCTIONS and (sum(counts) - 1) * each <= LONGEST_TEXT
+
+
+def _is_asked_once(users: Collection[ScopStatement], array: str) -> bool:
+    """Whether the value of steps is an operand of one statement, which needs it in any case, and once."""
+    if len(users) != 1 or sum(_count(user, array) for user in users) != 1:
+        return False
+    (user,) = users
+    parts = list(walk(user.value))
+    lazy = any(isinstance(p, Select) or (isinstance(p, Binary) and p.op in (AND, OR)) for p in parts)
+    own = {p.position for p in parts if isinstance(p, Read)} & _places(user, array)
+    return bool(own) and not lazy and not has_procedure(user.value)
 
 
 def is_value(giving: ScopStatement) -> bool:
@@ -290,7 +312,7 @@ def with_value(user: ScopStatement, giving: ScopStatement, places: Collection[in
     replacements = dict.fromkeys(places, value)
 
     def changed(expression: Expression) -> Expression:
-        return _renumbered(expression, moved, replacements)
+        return _renumbered(expression, moved, replacements, giving.target.array)
 
     def access(given: ScopAccess, where: isl.Set | None) -> ScopAccess:
         relation = given.relation if where is None else given.relation.intersect_domain(where)
@@ -309,10 +331,21 @@ def with_value(user: ScopStatement, giving: ScopStatement, places: Collection[in
 
 
 def _renumbered(
-    expression: Expression, moved: dict[int, int], replacements: dict[int, Expression]
+    expression: Expression, moved: dict[int, int], replacements: Mapping[int, Expression], name: str = ""
 ) -> Expression:
+    """Return an expression with other numbers for its reads, and values in place of some of them.
+
+    Procedures begin with giving a value the ``name``, so that loops in them do not compute it again.
+    """
+
     def change(part: Expression) -> Expression | None:
         match part:
+            case Procedure(body=body, result=result) if replacements.keys() & set(read_positions(part)):
+                value = next(iter(replacements.values()))
+                own = Local(fresh(name, set(locals_of(body))), value.type)
+                named = dict.fromkeys(replacements, own)
+                steps = rebuilt_steps(body, lambda e: _renumbered(e, moved, named))
+                return Procedure((Assign(own, value), *steps), result)
             case Compare(op=CompareOp.NE, left=Read(position=k), right=Constant(value=0)) if (
                 k in replacements
             ):

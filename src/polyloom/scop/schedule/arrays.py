@@ -36,7 +36,15 @@ def _buffer(scop: Scop, array: ScopArray, role: Role) -> Buffer:
         rows=rows,
         truths=array.truths,
         memory=array.memory,
+        alone=_needs_extent(scop, array) and _is_alone(scop, array),
     )
+
+
+def _is_alone(scop: Scop, array: ScopArray) -> bool:
+    """Whether C says that nothing is in this array and in another one, if either is written."""
+    written = {s.target.array for s in scop.statements}
+    others = [a for a in scop.arrays if a.name in written and a.origin is not Origin.INNER]
+    return array.restrict or all(other.restrict for other in others)
 
 
 def parameters(scop: Scop) -> tuple[Parameter, ...]:

@@ -14,7 +14,9 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
     Unary,
@@ -57,7 +59,7 @@ def value_at_zero(expression: Expression, read: int) -> Number | None:
             return 0 if position == read else None
         case Constant(value=value):
             return value
-        case Iterator() | ParameterValue():
+        case Iterator() | ParameterValue() | Local() | Procedure():
             return None
         case Unary(op=op, operand=operand):
             known = value_at_zero(operand, read)

@@ -19,7 +19,9 @@ from polyloom.ir.expressions import (
     Convert,
     Expression,
     Iterator,
+    Local,
     ParameterValue,
+    Procedure,
     Read,
     Select,
     Unary,
@@ -63,8 +65,8 @@ def scalar_code(expression: Expression, reads: Mapping[int, str]) -> str:
             return reads[position]
         case Constant(value=value, type=element):
             return literal(value, element)
-        case Iterator() | ParameterValue():
-            raise NotImplementedError("the value of an iterator or parameter in wafer code")
+        case Iterator() | ParameterValue() | Local() | Procedure():
+            raise NotImplementedError("no layer has these: values of iterators, parameters, variables")
         case Unary(op=op, operand=operand):
             return _function(op, [scalar_code(operand, reads)], expression.type)
         case Convert(type=element, operand=operand):

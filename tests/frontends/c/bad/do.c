@@ -1,8 +1,10 @@
 void f(int n, double a[n])
 {
 #pragma scop
-  do
-    a[0] -= 1;
-  while (a[0] > 0);
+  int i = 0;
+  do {
+    a[i] -= 1;
+    i++;
+  } while (a[i] > 0);
 #pragma endscop
 }

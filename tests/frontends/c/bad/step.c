@@ -6,6 +6,6 @@ void f(int n, int s, double a[n])
   for (int i = 1; i < n; i *= 2)
     a[i] = 1;
   for (double x = 0; x < 1; x += 0.5)
-    a[0] += x;
+    a[(int)x] += x;
 #pragma endscop
 }

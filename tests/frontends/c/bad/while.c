@@ -4,6 +4,7 @@ void f(int n, double a[n])
 #pragma scop
   while (a[i] > 1) {
     a[i] = a[i] / 2;
+    i = i + 1;
   }
 #pragma endscop
 }

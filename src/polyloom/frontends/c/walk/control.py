@@ -18,6 +18,7 @@ from polyloom.frontends.c.scope.writes import contains, first_change, names_in, 
 from polyloom.frontends.c.syntax.faults import refuse, worst
 from polyloom.frontends.c.syntax.structured import structured
 from polyloom.frontends.c.walk.branches import walk_branch, walk_if
+from polyloom.frontends.c.walk.data_loops import walk_data_loop
 from polyloom.frontends.c.walk.effects import declare, effect, jump, leave
 from polyloom.frontends.c.walk.induction import induction_variables
 from polyloom.frontends.c.walk.loop_heads import counters_in
@@ -62,12 +63,14 @@ def _statement(node: c_ast.Node, state: State, label: str | None = None) -> Stop
         case c_ast.Compound(block_items=items):
             with state.inside(Scope(state.scope)):
                 return walk_all(items or [], state)
+        case c_ast.Switch() | c_ast.DoWhile() if (chosen := structured(node)) is not node:
+            return _statement(chosen, state)
+        case c_ast.For() | c_ast.While() | c_ast.DoWhile() if walk_data_loop(node, state):
+            return Stops()
         case c_ast.For():
             return _for(_assign_first(structured(node), state), state)
         case c_ast.If():
             return walk_if(node, state)
-        case c_ast.Switch() | c_ast.DoWhile() if (chosen := structured(node)) is not node:
-            return _statement(chosen, state)
         case c_ast.Label(name=name, stmt=stmt):
             return _statement(stmt, state, name)
         case c_ast.Break():

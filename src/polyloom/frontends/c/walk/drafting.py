@@ -15,7 +15,7 @@ from polyloom.frontends.c.scope.names import Formula, Known, Place
 from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import Array, Scalar
 from polyloom.frontends.c.syntax.faults import NotAffine, fail, refuse
-from polyloom.ir.expressions import Expression, Read, walk
+from polyloom.ir.expressions import Expression, Read, has_procedure, walk
 
 
 def affine_of(node: c_ast.Node, target: Place, state: State) -> isl.PwAff | None:
@@ -88,6 +88,8 @@ def learn(target: Place, source: Expression, known: Known | None, state: State) 
     state.forget([variable])
     state.unusable.pop(variable, None)
     if state.condition is not None or target.type.boolean or target.type.element.is_float:
+        return
+    if has_procedure(source):
         return
     value = stored(source if known is None else known.value, target.type)
     parts = list(islice(walk(value), _LONGEST + 1))

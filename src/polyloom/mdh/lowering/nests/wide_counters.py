@@ -39,6 +39,7 @@ from polyloom.mdh.tree.nodes import (
     Statement,
     Store,
     Subscript,
+    While,
 )
 from polyloom.mdh.tree.ranges import ends, starts
 from polyloom.mdh.tree.rewrite import loads_of, walk, with_blocks
@@ -116,6 +117,8 @@ def _stores(code: Code, ranges: Mapping[str, Range], times: int | None) -> Itera
                 yield from _stores(body, known, None if times is None or trips is None else times * trips)
             case If(body=body, otherwise=otherwise):
                 yield from _stores((*body, *otherwise), ranges, times)
+            case While(body=body):
+                yield from _stores(body, ranges, None)
             case _:
                 pass
 
@@ -159,7 +162,7 @@ class _Wide:
                 return replace(statement, subscripts=places, value=self._value(value))
             case Let(name=name, value=value):
                 return Let(name, self._value(value))
-            case If(condition=Compute() as condition):
+            case If(condition=Compute() as condition) | While(condition=condition):
                 return with_blocks(replace(statement, condition=self._value(condition)), self.code)
             case For(iterator=iterator):
                 inside = _range(statement, self.ranges)

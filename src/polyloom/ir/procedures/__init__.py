@@ -1,0 +1,1 @@
+"""Steps of procedures, looked at: their variables."""

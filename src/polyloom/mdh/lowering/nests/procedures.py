@@ -1,0 +1,153 @@
+"""Steps of scalar functions as statements of the tree: variables are registers, loops go as data decide.
+
+    y[i] = {                                    int32 k, float64 s in registers
+      k = row[i];                               k = row[i]
+      while (k < row[i + 1]) {                  s = 0
+        s = s + a[k] * x[col[k]];        ->     while k < row[i + 1]:
+        k = k + 1;                                s = s + a[k] * x[col[k]]
+      } s }                                       k = k + 1
+                                                y[i] = s
+
+Source: md_poly, Sec. 3.2.2, Listing 2 (a scalar function made of statements).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from polyloom.ir.expressions import (
+    Assign,
+    Constant,
+    Expression,
+    Local,
+    Procedure,
+    Read,
+    Step,
+    When,
+    has_procedure,
+    locals_of,
+    walk,
+)
+from polyloom.ir.expressions import While as WhileStep
+from polyloom.ir.procedures.variables import unset
+from polyloom.ir.rebuild import read_positions, rebuilt
+from polyloom.mdh.tree.nodes import Array, Code, Compute, If, Load, Space, Statement, Store, While
+
+Fresh = Callable[[str], str]
+"""From what a variable is called to a name that nothing in the function has."""
+
+
+Done = dict[tuple[Step, ...], Mapping[str, str]]
+"""Steps that were carried out already, with the registers of their variables."""
+
+
+def with_steps_before(value: Compute, fresh: Fresh, done: Done | None = None) -> tuple[Code, Compute]:
+    """Return the steps inside a scalar function as statements, and its value behind them.
+
+    Those that were ``done`` before are left out; the others are added to them.
+
+    A procedure that is an operand of ``and``, ``or`` or a selection is carried out in any case: front ends
+    make none, and no pass puts one there (``scop/preparation/forward_substitution``).
+    """
+    if not has_procedure(value.expression):
+        return (), value
+    before: list[Statement] = []
+    known = {} if done is None else done
+
+    def result(part: Expression) -> Expression | None:
+        if not isinstance(part, Procedure):
+            return None
+        registers = known.get(part.body)
+        if registers is None:
+            registers = {name: fresh(name) for name in locals_of(part.body)}
+            known[part.body] = registers
+            before.extend(_declared(part, value, registers))
+            before.extend(_Steps(value, registers, fresh).code(part.body))
+        loads.append(Load(registers[part.result.name]))
+        return Read(len(loads) - 1, part.type)
+
+    loads = list(value.loads)
+    expression = rebuilt(value.expression, result)
+    return tuple(before), _with_used_loads(Compute(expression, tuple(loads), value.iterators))
+
+
+def _declared(procedure: Procedure, value: Compute, registers: Mapping[str, str]) -> Iterator[Statement]:
+    """Yield the registers; those that are not surely set before they are read begin with 0."""
+    first = unset(procedure.body, [procedure.result], lambda e: _spoken(replace(value, expression=e)))
+    for name, local in locals_of(procedure.body).items():
+        register = registers[name]
+        yield Array(name=register, type=local.type, shape=(), space=Space.REGISTER)
+        if local in first:
+            yield Store(register, (), Compute(Constant(0, local.type)))
+
+
+def _spoken(value: Compute) -> set[Local]:
+    """Return the variables of which a scalar function speaks, in subscripts too."""
+    found: set[Local] = set()
+    for part in walk(value.expression):
+        if isinstance(part, Local):
+            found.add(part)
+        elif isinstance(part, Read):
+            places = value.loads[part.position].subscripts
+            found = found.union(*(_spoken(s) for s in places if isinstance(s, Compute)))
+    return found
+
+
+def _with_used_loads(value: Compute) -> Compute:
+    """Return a scalar function without the loads that it does not use."""
+    used = read_positions(value.expression)
+    numbers = {position: k for k, position in enumerate(used)}
+    expression = rebuilt(
+        value.expression, lambda e: Read(numbers[e.position], e.type) if isinstance(e, Read) else None
+    )
+    return Compute(expression, tuple(value.loads[p] for p in used), value.iterators)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The steps of a procedure in ``value``; ``registers``: of its variables, by their names."""
+
+    value: Compute
+    registers: Mapping[str, str]
+    fresh: Fresh
+
+    def code(self, steps: tuple[Step, ...]) -> Code:
+        return tuple(statement for step in steps for statement in self.step(step))
+
+    def step(self, step: Step) -> Iterator[Statement]:
+        match step:
+            case Assign(local=local, value=value):
+                before, found = with_steps_before(self.compute(value), self.fresh)
+                yield from before
+                yield Store(self.registers[local.name], (), found)
+            case When(condition=condition, body=body, otherwise=otherwise):
+                before, asked = with_steps_before(self.compute(condition), self.fresh)
+                yield from before
+                yield If(asked, self.code(body), self.code(otherwise))
+            case WhileStep(condition=condition, body=body):
+                assert not has_procedure(condition), "a loop asks again what steps give"
+                yield While(self.compute(condition), self.code(body))
+
+    def compute(self, expression: Expression) -> Compute:
+        """Return a value at this step: variables are loaded from their registers."""
+        return self._over(Compute(expression, self.value.loads, self.value.iterators))
+
+    def _over(self, value: Compute) -> Compute:
+        loads = [
+            self._load(load, value) if k in read_positions(value.expression) else load
+            for k, load in enumerate(value.loads)
+        ]
+
+        def leaf(part: Expression) -> Expression | None:
+            if not isinstance(part, Local) or part.name not in self.registers:
+                return None
+            loads.append(Load(self.registers[part.name]))
+            return Read(len(loads) - 1, part.type)
+
+        expression = rebuilt(value.expression, leaf)
+        return _with_used_loads(Compute(expression, tuple(loads), value.iterators))
+
+    def _load(self, load: Load, value: Compute) -> Load:
+        places = (self._over(s) if isinstance(s, Compute) else s for s in load.subscripts)
+        return Load(load.array, tuple(places))
