@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from pycparser import c_ast
 
+from polyloom.frontends.c.expressions.bits import function_of_bits
 from polyloom.frontends.c.scope.conversions import comparison, converted, negated, operation
 from polyloom.frontends.c.scope.functions import (
     AFFINE_FUNCTIONS,
@@ -51,6 +52,9 @@ def known_call(node: c_ast.FuncCall, state: State, value: Evaluate) -> Expressio
     if name in ("abs", "labs") and len(arguments) == 1:
         element = ElementType.INT32 if name == "abs" else ElementType.INT64
         return Unary(UnaryOp.ABS, converted(value(arguments[0], state), element))
+    bits = function_of_bits(name) if node.name.name != name and len(arguments) == 1 else None
+    if bits is not None:
+        return bits(value(arguments[0], state))
     if name in EXTREMA and len(arguments) == 2:
         return operation(EXTREMA[name], value(arguments[0], state), value(arguments[1], state))
     if name in AFFINE_FUNCTIONS and len(arguments) == 2:
