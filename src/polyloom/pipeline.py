@@ -17,6 +17,7 @@ from polyloom.wafer.array_layout.order import lay_out, layout_remarks
 from polyloom.wafer.border.peeling import peel_border
 from polyloom.wafer.codegen.turns import with_turns
 from polyloom.wafer.collectives import ReductionShape, plan_reductions
+from polyloom.wafer.dataflow.broadcasts import with_broadcasts
 from polyloom.wafer.dataflow.local_arrays import allocate
 from polyloom.wafer.dataflow.tasks import build_tasks
 from polyloom.wafer.decisions import decision, first_decision
@@ -92,7 +93,9 @@ def _analysed(
     """
     border = peel_border(program, mapping)
     with naming("which tasks there are, and their order"):
-        simple = build_tasks(program, border.compute, border.written)
+        tasks = build_tasks(program, border.compute, border.written)
+    with naming("what routers copy along lines"):
+        simple = with_broadcasts(tasks, options.machine, len(border.adapters))
     if fitting:
         check_least_queues(simple, border, options.machine)
     grid = border.compute.grid

@@ -25,9 +25,9 @@ from polyloom.polyhedra.bounds import (
     integer_bounds,
 )
 from polyloom.wafer.border.peeling import Border
+from polyloom.wafer.dataflow.broadcasts import links_and_directions
 from polyloom.wafer.dataflow.reductions import Chain, Results
 from polyloom.wafer.dataflow.tasks import TaskGraph
-from polyloom.wafer.dataflow.transfers import Move
 from polyloom.wafer.machine.instructions import combining_instruction
 from polyloom.wafer.machine.model import Machine
 
@@ -298,8 +298,8 @@ class _Spare:
 def _spare(graph: TaskGraph, border: Border, machine: Machine) -> _Spare:
     """Return what the layer leaves even if all its streams and chains met on one PE."""
     chains = sum(len(result.chains) for result in graph.results)
-    moves = [step for result in graph.results for step in result.steps if isinstance(step, Move)]
-    directions = 2 * len({move.high for move in moves})
-    taken = len(graph.streams) + 2 * chains + 2 * directions + 2 * len(border.adapters)
-    queues = len(machine.input_queues) - len(graph.streams) - chains - directions
+    moves = [move for result in graph.results for move in result.moves]
+    links, directions = links_and_directions(moves)
+    taken = len(graph.streams) + 2 * chains + links + 2 * directions + 2 * len(border.adapters)
+    queues = len(machine.input_queues) - len(graph.streams) - chains - links - directions
     return _Spare(queues, machine.colors - taken)

@@ -26,6 +26,11 @@ def neighbour_queue(side: Side, *, incoming: bool) -> str:
     return f"{'from' if incoming else 'to'}_{side.value}_neighbour"
 
 
+def link_queue(link: str, *, incoming: bool) -> str:
+    """Return the name of the queue from, or to, a link along a line that routers copy to all of its PEs."""
+    return f"{'from_one' if incoming else 'to_all'}_{link}"
+
+
 @dataclass(frozen=True, eq=False)
 class _Ends:
     """``{ place -> item }``: the items with an end at, on the low side of, or on the high side of a place."""

@@ -3,7 +3,7 @@
 An element goes along the row of the PE that has it to the columns in which it is read, then along each of
 these columns to the rows. PEs where it turns keep it as well. All PEs of a line deal with its elements in
 one order, so that nobody waits in a ring; where elements go a few steps only, in phases: PEs that are far
-enough apart send at the same time.
+enough apart send at the same time. What one PE has for a whole line goes by routers (``broadcasts``).
 Not in the papers: they store internal tensors in memory (dtg_codegen, Sec. 4.3); how they come there is open.
 """
 
@@ -19,18 +19,21 @@ from polyloom.ir.types import ElementType
 from polyloom.polyhedra.binding import PE_PARAMETERS, bind_domain
 from polyloom.polyhedra.bounds import integer_bounds
 from polyloom.polyhedra.simplify import with_explicit_divs
-from polyloom.wafer.dataflow.line_traffic import neighbour_queue, passing, split_by_targets
+from polyloom.wafer.dataflow.line_traffic import link_queue, neighbour_queue, passing, split_by_targets
 from polyloom.wafer.mapping.grid import Grid, Side
 
 
 @dataclass(frozen=True)
 class Step:
-    """One way into or out of a PE: its memory (0), the neighbour on the low (-1) or on the high side (1)."""
+    """One way into or out of a PE: its memory (0), the neighbour on the low (-1) or on the high side (1).
+
+    2: the whole line, to whose PEs routers copy what one of them sends.
+    """
 
     towards: int
 
 
-MEMORY, LOW, HIGH = Step(0), Step(-1), Step(1)
+MEMORY, LOW, HIGH, LINE = Step(0), Step(-1), Step(1), Step(2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,7 @@ class Move:
     """A tensor's way along all rows, or along all columns: ``high``: the east or the south.
 
     ``sources``, ``sinks``: ``{ PE[x, y] -> t[i] }``: who has elements before, and who gets them.
+    ``link``: the name of what routers copy along each line; empty where PEs pass elements on.
     """
 
     tensor: str
@@ -65,6 +69,7 @@ class Move:
     sources: isl.Map
     sinks: isl.Map
     kinds: tuple[MoveKind, ...]
+    link: str = ""
 
     @property
     def phases(self) -> int:
@@ -92,6 +97,8 @@ class Move:
 
     def queue(self, step: Step, *, incoming: bool) -> str:
         """Return the name of a queue."""
+        if step == LINE:
+            return link_queue(self.link, incoming=incoming)
         return neighbour_queue(self.side(step), incoming=incoming)
 
 

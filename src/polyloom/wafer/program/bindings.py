@@ -10,7 +10,7 @@ from polyloom.polyhedra.binding import PE_PARAMETERS, bind, bind_domain
 from polyloom.polyhedra.loops.generate import CodeBuilder, IntExpression, Name, Number, Operation, sum_of
 from polyloom.wafer.border.flows import LINE
 from polyloom.wafer.border.peeling import Border
-from polyloom.wafer.dataflow.line_traffic import neighbour_queue
+from polyloom.wafer.dataflow.line_traffic import link_queue, neighbour_queue
 from polyloom.wafer.program.port_groups import last_color
 from polyloom.wafer.roles.adapter_work import queue_name
 from polyloom.wafer.roles.roles import Role
@@ -30,6 +30,9 @@ def compute_bindings(
     bound: Bindings = {here.queue: Number(colors[here.stream.name]) for here in streams}
     for colored in routing.chains:
         bound.update(_chain_bindings(colored, role, origin))
+    for link in routing.links:
+        for incoming in (True, False):
+            bound[link_queue(link.link, incoming=incoming)] = Number(link.color)
     bound.update(_neighbour_bindings(routing))
     return bound
 

@@ -15,7 +15,7 @@ from polyloom.polyhedra.loops.generate import IntExpression, Number, Operation
 from polyloom.wafer.border.adapters import Adapter
 from polyloom.wafer.border.flows import LINE
 from polyloom.wafer.border.line import Entry
-from polyloom.wafer.dataflow.line_traffic import neighbour_queue
+from polyloom.wafer.dataflow.line_traffic import link_queue, neighbour_queue
 from polyloom.wafer.dataflow.reductions import Chain
 from polyloom.wafer.machine.instructions import instruction
 from polyloom.wafer.machine.model import Machine
@@ -114,6 +114,9 @@ def _nets(role: RoleProgram, routing: Routing) -> dict[str, Net]:
         for colored in routing.chains:
             for incoming in (True, False):
                 found[colored.chain.queue(incoming=incoming)] = chain_net(colored.chain)
+        for link in routing.links:
+            for incoming in (True, False):
+                found[link_queue(link.link, incoming=incoming)] = ("broadcast", link.link)
         return found
     for work in role.work.works:
         found |= dict(_adapter_nets(work.adapter, routing))

@@ -24,11 +24,13 @@ from polyloom.wafer.routing.border_routes import (
     color_adapters,
     stream_crossing,
 )
+from polyloom.wafer.routing.broadcast_routes import broadcast_routes, broadcasts_of
 from polyloom.wafer.routing.coloring import Use, color_uses, greedy_clique
 from polyloom.wafer.routing.neighbour_links import Traffic, neighbour_traffic, traffic_colors, traffic_routes
 from polyloom.wafer.routing.types import (
     RAMP,
     ColoredChain,
+    ColoredLink,
     ColoredStream,
     Route,
     alternating_uses,
@@ -40,11 +42,13 @@ from polyloom.wafer.routing.types import (
 class Routing:
     """All colors and routes of a layer, on PEs of the given rectangle.
 
-    ``neighbours``: the colors of what goes to the neighbour on a side, from even and odd PEs.
+    ``neighbours``: the colors of what goes to the neighbour on a side, from even and odd PEs; ``links``: what
+    routers copy along lines.
     """
 
     streams: tuple[ColoredStream, ...]
     chains: tuple[ColoredChain, ...]
+    links: tuple[ColoredLink, ...]
     neighbours: dict[Side, tuple[int, int]]
     traffic: tuple[Traffic, ...]
     adapters: tuple[ColoredAdapter, ...]
@@ -57,6 +61,7 @@ class Routing:
         for c in self.chains:
             where = f"{c.chain.tensor} to the {c.chain.side.value}"
             named += alternating_uses(where, c.colors)
+        named += [(link.color, link.what) for link in self.links]
         for adapter in self.adapters:
             named += adapter.colors
         named += traffic_colors(self.traffic, self.neighbours)
@@ -83,6 +88,7 @@ class Routing:
         return Routing(
             streams=tuple(replace(s, color=colors[s.color]) for s in self.streams),
             chains=tuple(replace(c, colors=_both(colors, c.colors)) for c in self.chains),
+            links=tuple(replace(link, color=colors[link.color]) for link in self.links),
             neighbours={side: _both(colors, pair) for side, pair in self.neighbours.items()},
             traffic=self.traffic,
             adapters=tuple(
@@ -131,7 +137,9 @@ def _numbered(graph: TaskGraph, border: Border) -> Routing:
         for chain in result.chains:
             chains.append(ColoredChain(chain, (free, free + 1)))
             free += 2
-    adapters, free = color_adapters(border, free)
+    broadcasts = broadcasts_of(graph)
+    links = tuple(ColoredLink(b.link, b.tensors, free + k) for k, b in enumerate(broadcasts))
+    adapters, free = color_adapters(border, free + len(links))
     traffic = neighbour_traffic(graph, border, [(a.adapter, a.kinds) for a in adapters])
     neighbours = {going.ahead: (free + 2 * k, free + 2 * k + 1) for k, going in enumerate(traffic)}
     inside: list[Route] = []
@@ -144,6 +152,9 @@ def _numbered(graph: TaskGraph, border: Border) -> Routing:
         with naming(f"the routes of the sums of `{chain_.chain.tensor}`"):
             inside += _chain_routes(chain_)
             crossing += chain_crossing(border, chain_)
+    with naming("the routes along lines"):
+        for link, broadcast in zip(links, broadcasts, strict=True):
+            inside += broadcast_routes(broadcast, border.compute.grid, link.color)
     routes = [replace(r, pes=border.to_given(r.pes)) for r in inside] + crossing
     for adapter in adapters:
         with naming(f"the routes of `{adapter.adapter.tensor}` along the border"):
@@ -155,6 +166,7 @@ def _numbered(graph: TaskGraph, border: Border) -> Routing:
     return Routing(
         streams=streams,
         chains=tuple(chains),
+        links=links,
         neighbours=neighbours,
         traffic=traffic,
         adapters=adapters,

@@ -59,7 +59,7 @@ def _together(parts: Sequence[Traffic]) -> Traffic:
 
 def _of_moves(graph: TaskGraph, border: Border) -> Iterator[Traffic]:
     for result in graph.results:
-        for move in result.moves:
+        for move in (move for move in result.moves if not move.link):
             tensors = frozenset({move.tensor})
             for kind in move.kinds:
                 pes = border.to_given(kind.pes)

@@ -47,6 +47,20 @@ class ColoredChain:
     colors: tuple[int, int]
 
 
+@dataclass(frozen=True, eq=False)
+class ColoredLink:
+    """A link along lines that routers copy, with its color. ``tensors``: what goes there."""
+
+    link: str
+    tensors: tuple[str, ...]
+    color: int
+
+    @property
+    def what(self) -> str:
+        """What the color carries, for a person."""
+        return f"{', '.join(self.tensors)} {self.link.replace('_', ' ')}"
+
+
 def split_by_color(chain: Chain) -> tuple[isl.Set, isl.Set]:
     """Return the PEs that send on the first and on the second color of a chain."""
     odd = chain.odd()

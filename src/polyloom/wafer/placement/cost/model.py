@@ -337,8 +337,10 @@ def _least_waiting(analysis: LayerAnalysis, machine: Machine) -> Iterator[float]
 def _move_latency(analysis: LayerAnalysis, machine: Machine, move: Move, passing: float) -> float:
     """Return the latency of a move along a line, on which PEs wait so long for what others pass on."""
     grid = analysis.border.given.grid
+    stages = (grid.width if move.high.step[0] else grid.height) - 1
+    if move.link:
+        return stages * machine.hop_latency + stage_cycles(machine) + machine.simd_launch
     if move.phases == 1:
-        stages = (grid.width if move.high.step[0] else grid.height) - 1
         return max(stages * stage_cycles(machine) + machine.simd_launch, passing)
     return phases_latency(move.phases, machine) + (move.phases + 1) / 4 * passing
 

@@ -116,6 +116,7 @@ def _moves(
     """Yield the cycles of moving what one read needs, along each axis: rows first, all that a column needs.
 
     A PE takes what it passes on, and gives it; where elements go both ways it waits for both (``passing``).
+    What one PE has for all of a line is copied by routers.
     """
     access, other = reader.access, reader.place
     own, needed = elements(statement.write, box), elements(access, reader.box)
@@ -134,7 +135,7 @@ def _moves(
                 way = phases_latency(phases, machine)
             yield way + 2 * max(0, needed - own) * _each(machine)
         elif everywhere or (not here and own_line.constant != line.constant):
-            yield way + 2 * taken
+            yield machine.hop_latency * last + _stage(machine) + taken
 
 
 def _reach(here: Iterable[_Slice], there: Iterable[_Slice]) -> int:
