@@ -42,7 +42,7 @@ RESULTS = Path(__file__).with_suffix(".json")
 class Case:
     """A layer and its map as texts. ``sparse``: a stream that is measured as pairs, too.
 
-    ``zeros``: with that many, in percent.
+    ``zeros``: with that many, in percent; ``sparse_map``: a map of its own for that, or empty.
     """
 
     name: str
@@ -51,6 +51,11 @@ class Case:
     map: str
     sparse: str = ""
     zeros: tuple[float, ...] = (0, 50, 90)
+    sparse_map: str = ""
+
+    def map_with(self, zeros: float | None) -> str:
+        """Return the map for dense streams, None, or for a sparse one with so many zeros."""
+        return self.map if zeros is None else f"{self.sparse_map or self.map}sparse: {self.sparse}\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +256,10 @@ oport_map: {{ C[0, i, j] -> [PE[j//{columns}, -1] -> index[i, j mod {columns}]];
 
 
 def _embedding(size: str, pes: int, words: int, tile: int) -> Case:
-    """64 words by number, as a product with rows of zeros and a one: words along the columns."""
+    """64 words by number, as a product with rows of zeros and a one: words along the columns.
+
+    A PE gets four ones, so as pairs all rows are one chunk: the end of each row would start a task on every PE.
+    """
     v, d = pes * words, pes * tile
     layer = f"""lair embedding(): float16 x[64][{v}], float16 E[{v}][{d}] -> float16 y[64][{d}]
 {{ all (t, d, v) in (64, {d}, {v}) y[t][d] += x[t][v] * E[v][d] }}"""
@@ -260,7 +268,8 @@ compute_map: {{ embedding[t, d, v] -> PE[v//{words}, d//{tile}] }}
 iport_map: {{ x[t, v] -> [PE[v//{words}, -1] -> index[t, v mod {words}]] }}
 oport_map: {{ y[t, d] -> [PE[{pes}, d//{tile}] -> index[t, d mod {tile}]] }}
 """
-    return Case("embedding", size, layer, text, "x", (round(100 - 100 / v, 1),))
+    one_chunk = text.replace("index[t, v", f"index[{words}*t + v")
+    return Case("embedding", size, layer, text, "x", (round(100 - 100 / v, 1),), one_chunk)
 
 
 def cases() -> Iterator[Case]:
@@ -298,7 +307,7 @@ def cases() -> Iterator[Case]:
 def measured(case: Case, zeros: float | None) -> Row:
     """Compile and simulate a layer in both ways under the map that was written by hand."""
     program = lower(parse(Source(f"{case.name}.lair", case.layer)), None, {})
-    text = case.map if zeros is None else f"{case.map}sparse: {case.sparse}\n"
+    text = case.map_with(zeros)
     mapping = read_mapping(Source(f"{case.name}.map", text), program)
     found = _simulated(program, mapping, zeros)
     cycles, limit, single, by, busy, link, drivers, pes, memory = found
@@ -325,7 +334,7 @@ def measured(case: Case, zeros: float | None) -> Row:
 def chosen(case: Case, zeros: float | None, crew: Crew) -> dict[str, Any]:
     """Compile and simulate a layer under the map that the compiler chooses; return those fields of a row."""
     program = lower(parse(Source(f"{case.name}.lair", case.layer)), None, {})
-    text = case.map if zeros is None else f"{case.map}sparse: {case.sparse}\n"
+    text = case.map_with(zeros)
     given = what_is_given(read_mapping(Source(f"{case.name}.map", text), program))
     choice = complete_mapping(Source("<what is given>", given), program, load_machine("cs2"), crew=crew)
     cycles, limit, _, _, busy, *_ = _simulated(program, choice.mapping, zeros)
