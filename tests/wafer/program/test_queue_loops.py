@@ -7,9 +7,19 @@ import re
 import pytest
 from corpus import Layer, compiled
 
-from polyloom.polyhedra.loops.generate import Name
+from polyloom.polyhedra.loops.generate import Name, Number
 from polyloom.wafer.pe_program.implied_costs import with_implied_costs
-from polyloom.wafer.pe_program.tree import Cost, If, Invoke, OperandRef, Unblock, with_block_costs
+from polyloom.wafer.pe_program.tree import (
+    Cost,
+    CountUp,
+    Element,
+    If,
+    Invoke,
+    OperandRef,
+    SetBase,
+    Unblock,
+    with_block_costs,
+)
 from polyloom.wafer.simd.decision import SimdMode
 
 
@@ -46,3 +56,12 @@ def test_reading_counters_and_selecting_operands_costs() -> None:
     assert found[0] == Cost(loads=1)
     assert isinstance(found[1], If) and found[1].body[0] == Cost(branches=2)
     assert found[2:] == code[1:] and with_implied_costs(code[1:], ("chunk",)) == code[1:]
+
+
+def test_a_counter_that_counts_up_is_loaded_once() -> None:
+    """It states a load itself; where it does so in some cases only, the counter is loaded before."""
+    moved = SetBase(OperandRef("a"), Element("y", (Name("chunk"),)))
+    always = (CountUp("chunk", Number(4), ()), moved)
+    sometimes = (CountUp("other", Number(4), always[:1]), moved)
+    assert with_implied_costs(always, ("chunk", "other")) == always
+    assert with_implied_costs(sometimes, ("chunk", "other")) == (Cost(loads=1), *sometimes)

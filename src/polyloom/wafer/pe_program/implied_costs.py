@@ -25,8 +25,12 @@ from polyloom.wafer.pe_program.tree import (
 
 
 def with_implied_costs(code: Code, counters: Sequence[str]) -> Code:
-    """State what a task's code costs in loads of counters and in branches on operands."""
-    used = set(_names(code)) & set(counters)
+    """State what a task's code costs in loads of counters and in branches on operands.
+
+    What counts up in any case states its own load, and has the counter at hand for what follows.
+    """
+    counted = {node.counter for node in code if isinstance(node, CountUp)}
+    used = (set(_names(code)) & set(counters)) - counted
     return (*([Cost(loads=len(used))] if used else []), *_selecting(code))
 
 
