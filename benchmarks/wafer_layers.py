@@ -258,7 +258,7 @@ oport_map: {{ C[0, i, j] -> [PE[j//{columns}, -1] -> index[i, j mod {columns}]];
 def _embedding(size: str, pes: int, words: int, tile: int) -> Case:
     """64 words by number, as a product with rows of zeros and a one: words along the columns.
 
-    A PE gets four ones, so as pairs all rows are one chunk: the end of each row would start a task on every PE.
+    As pairs all rows are one chunk: a PE gets four ones, and the end of each row would start a task there.
     """
     v, d = pes * words, pes * tile
     layer = f"""lair embedding(): float16 x[64][{v}], float16 E[{v}][{d}] -> float16 y[64][{d}]
