@@ -350,6 +350,7 @@ def _walked(
     if not region.marked:
         take_returned(region.function, state)
     refuse_shared(region.body, state)
+    state.bodies.append(c_ast.Compound(list(region.body)))
     walk_all(region.body, state)
     return state
 

@@ -365,17 +365,21 @@ class _NestCode:
         return self.arrays.of((self.place, name), name.replace("'", ""))
 
     def _tree(self, tree: Tree) -> Code:
-        return _with_joined_branches(tuple(s for node in tree for s in self._statements(node)))
+        done = Done({})
+        return _with_joined_branches(tuple(s for node in tree for s in self._statements(node, done)))
 
-    def _statements(self, node: Part) -> Code:
+    def _statements(self, node: Part, done: Done) -> Code:
+        """``done``: steps of the instances before it, which need not be carried out again."""
         match node:
             case Loop(iterator=iterator, start=start, condition=condition, step=step, body=body):
                 inner = self._tree(body)
+                done.registers.clear()
                 return (For(iterator=iterator, start=start, condition=condition, step=step, body=inner),)
             case Branch(condition=condition, body=body, otherwise=otherwise):
+                done.registers.clear()
                 return (If(condition, self._tree(body), self._tree(otherwise)),)
             case Instance(statement=statement, arguments=arguments):
-                return _At(self, self._assignment(statement), arguments).code()
+                return _At(self, self._assignment(statement), arguments).code(done)
 
     def _assignment(self, name: str) -> Assignment:
         return next(a for a in self.node.assignments if a.name == name)
@@ -389,16 +393,19 @@ class _At:
     assignment: Assignment
     arguments: tuple[IntExpression, ...]
 
-    def code(self) -> Code:
+    def code(self, done: Done) -> Code:
         name, target, condition = self.assignment.name, self.assignment.target, self.assignment.condition
         instance = instance_of(Instance(name, self.arguments), self.nest.host, self.nest.names)
-        carried_out: Done = {}
-        first: Code = ()
-        if condition is not None:
-            first, asked = with_steps_before(self.compute(condition), self._register, carried_out)
-        before, value = with_steps_before(self.compute(self.assignment.value), self._register, carried_out)
-        store = Store(self.nest.array(target.buffer), self.subscripts(target), value, instance)
-        return (*before, store) if condition is None else (*first, If(asked, (*before, store)))
+        array = self.nest.array(target.buffer)
+        if condition is None:
+            before, value = with_steps_before(self.compute(self.assignment.value), self._register, done)
+            done.stored(array)
+            return (*before, Store(array, self.subscripts(target), value, instance))
+        first, asked = with_steps_before(self.compute(condition), self._register, done)
+        inside = Done(dict(done.registers))
+        before, value = with_steps_before(self.compute(self.assignment.value), self._register, inside)
+        done.stored(array)
+        return (*first, If(asked, (*before, Store(array, self.subscripts(target), value, instance))))
 
     def _register(self, name: str) -> str:
         return self.nest.arrays.of((object(),), name)

@@ -130,6 +130,8 @@ class State:
     """Whether the parameters may be taken to have values for which unsigned arithmetic does not wrap."""
     calls: list[str] = field(default_factory=list)
     """The functions that are being inlined."""
+    bodies: list[c_ast.Node] = field(default_factory=list)
+    """The statements of the part, and of the functions that are being inlined, as they are walked."""
     elements: ConstantElements = field(default_factory=lambda: ConstantElements())
     heading: bool = False
     """Whether a loop's head is being read."""

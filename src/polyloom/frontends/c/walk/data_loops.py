@@ -26,7 +26,7 @@ from polyloom.frontends.c.scope.conversions import both, stored, truth_of
 from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.drafts import Access
 from polyloom.frontends.c.scope.liveness import is_live_behind
-from polyloom.frontends.c.scope.names import Defined, Formula, Place, Scope, Variable
+from polyloom.frontends.c.scope.names import Formula, Place, Scope, Variable
 from polyloom.frontends.c.scope.sets import everywhere
 from polyloom.frontends.c.scope.state import Mode, State
 from polyloom.frontends.c.scope.types import INT, Scalar
@@ -197,7 +197,9 @@ def _store(results: Sequence[_Result], steps: tuple[Step, ...], reader: _Reader,
     state, alone = reader.state, len(results) == 1
     kept: list[tuple[Expression, ...]] = []
     for result in results:
-        wanted = steps if result.asked is not None else useful(steps, result.local, reader.spoken)
+        wanted = (
+            steps if not alone or result.asked is not None else useful(steps, result.local, reader.spoken)
+        )
         made = tuple(Procedure(wanted, local) for local in result.locals)
         kept.append(made if alone else tuple(_kept(each, node, state) for each in made))
     around = state.condition
@@ -221,9 +223,8 @@ def _is_live_behind(node: Loop, variable: Variable, state: State) -> bool:
     """Whether the function around may read what a loop leaves in a variable."""
     if variable.origin is not Origin.INNER:
         return True
-    for defined in state.scope.file.names.values():
-        body = defined.body.body if isinstance(defined, Defined) and defined.body is not None else None
-        if body is not None and any(part is node for part in nodes_in(body)):
+    for body in reversed(state.bodies):
+        if any(part is node for part in nodes_in(body)):
             return is_live_behind(body, node, variable.name)
     return True
 

@@ -88,7 +88,9 @@ def _walk_body(found: Defined, node: c_ast.FuncCall, result: Place | None, state
     with state.inside(scope), state.calling(found.name):
         before = dict(state.known)
         state.results.append(Result(result, state.condition))
+        state.bodies.append(c_ast.Compound(statements))
         state.above.walk(statements, state)
+        state.bodies.pop()
         state.results.pop()
         if contains_early_return(statements):
             state.known = {v: k for v, k in before.items() if state.known.get(v) is k}

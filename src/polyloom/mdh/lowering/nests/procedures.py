@@ -33,13 +33,35 @@ from polyloom.ir.expressions import While as WhileStep
 from polyloom.ir.procedures.variables import unset
 from polyloom.ir.rebuild import read_positions, rebuilt
 from polyloom.mdh.tree.nodes import Array, Code, Compute, If, Load, Space, Statement, Store, While
+from polyloom.polyhedra.loops.tree import IntExpression
 
 Fresh = Callable[[str], str]
 """From what a variable is called to a name that nothing in the function has."""
 
 
-Done = dict[tuple[Step, ...], Mapping[str, str]]
-"""Steps that were carried out already, with the registers of their variables."""
+@dataclass(frozen=True)
+class Done:
+    """Steps that were carried out already, over what they load, with the registers of their variables."""
+
+    registers: dict[tuple[tuple[Step, ...], tuple[Load, ...], tuple[IntExpression, ...]], Mapping[str, str]]
+
+    def of(self, steps: tuple[Step, ...], value: Compute) -> Mapping[str, str] | None:
+        """Return the registers of steps in a scalar function; None where they were not carried out."""
+        return self.registers.get((steps, value.loads, value.iterators))
+
+    def add(self, steps: tuple[Step, ...], value: Compute, registers: Mapping[str, str]) -> None:
+        """Remember steps."""
+        self.registers[steps, value.loads, value.iterators] = registers
+
+    def stored(self, array: str) -> None:
+        """Forget steps that load from an array, which is another one now."""
+        for key in [key for key in self.registers if array in _arrays_of(key[1])]:
+            del self.registers[key]
+
+
+def _arrays_of(loads: tuple[Load, ...]) -> set[str]:
+    inner = (s for load in loads for s in load.subscripts if isinstance(s, Compute))
+    return {load.array for load in loads}.union(*(_arrays_of(s.loads) for s in inner))
 
 
 def with_steps_before(value: Compute, fresh: Fresh, done: Done | None = None) -> tuple[Code, Compute]:
@@ -53,15 +75,15 @@ def with_steps_before(value: Compute, fresh: Fresh, done: Done | None = None) ->
     if not has_procedure(value.expression):
         return (), value
     before: list[Statement] = []
-    known = {} if done is None else done
+    known = done or Done({})
 
     def result(part: Expression) -> Expression | None:
         if not isinstance(part, Procedure):
             return None
-        registers = known.get(part.body)
+        registers = known.of(part.body, value)
         if registers is None:
             registers = {name: fresh(name) for name in locals_of(part.body)}
-            known[part.body] = registers
+            known.add(part.body, value, registers)
             before.extend(_declared(part, value, registers))
             before.extend(_Steps(value, registers, fresh).code(part.body))
         loads.append(Load(registers[part.result.name]))
