@@ -84,6 +84,28 @@ PROGRAMS: dict[str, tuple[str, dict[str, int]]] = {
           for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) g[i][j] = gcd(i, j); }""",
         {"n": 12},
     ),
+    "a function that returns inside of a loop": (
+        """static int prime(int n) {
+          if (n < 2) return 0;
+          for (int d = 2; d * d <= n; d++) if (n % d == 0) return 0;
+          return 1; }
+        static int at(const int *a, int n, int x) {
+          for (int j = 0; j < n; j++) if (a[j] == x) return j;
+          return -1; }
+        void f(int n, int m, int a[n], int k[m], int r[m], int p[m]) {
+          for (int i = 0; i < m; i++) { r[i] = at(a, n, k[i]); p[i] = prime(i); } }""",
+        {"n": 5, "m": 40},
+    ),
+    "a function with loops in loops": (
+        """static int both(int a, int b) {
+          for (int i = 1; i < 9; i++) {
+            for (int j = 1; j < 9; j++) { if (i * a == j * b) return i * 10 + j; }
+            if (i == a) return -i;
+          }
+          return 0; }
+        void f(int n, int r[n]) { for (int i = 0; i < n; i++) r[i] = both(i % 7, i / 7); }""",
+        {"n": 60},
+    ),
     "several results": (
         """void f(int n, int a[n], int s[n], int t[n]) {
           for (int i = 0; i < n; i++) {
@@ -110,7 +132,8 @@ PROGRAMS: dict[str, tuple[str, dict[str, int]]] = {
 def test_results_are_those_of_the_program(name: str) -> None:
     text, sizes = PROGRAMS[name]
     found = polyloom.load(text).run(**sizes, check=True)
-    assert found.passed
+    assert found.passed and found.check is not None
+    assert "the C program" in found.check.by
 
 
 @pytest.mark.slow

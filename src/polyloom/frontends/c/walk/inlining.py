@@ -13,6 +13,7 @@ from polyloom.frontends.c.integers.affine import affine, fits_in
 from polyloom.frontends.c.scope.conversions import stored
 from polyloom.frontends.c.scope.declarations import type_of_name
 from polyloom.frontends.c.scope.names import Address, Binding, Defined, Known, Place, Scope, Variable
+from polyloom.frontends.c.scope.one_exit import with_one_exit
 from polyloom.frontends.c.scope.state import Mode, Result, State
 from polyloom.frontends.c.scope.types import INT, Array, CType, Pointer, Record, Scalar, Void
 from polyloom.frontends.c.scope.writes import contains_early_return, written_names
@@ -82,6 +83,8 @@ def _walk_body(found: Defined, node: c_ast.FuncCall, result: Place | None, state
     if result is not None:
         scope.names[RETURNED] = result.variable
     statements = list(found.body.body.block_items or [])
+    if state.mode is Mode.COMPUTE:
+        statements = with_one_exit(statements, None if result is None else RETURNED)
     if state.mode is Mode.COMPUTE and statements:
         whole = Region(found.body, (), tuple(statements), marked=False)
         statements = list(with_offsets(whole, unread=lambda _: True, added=False).body)
