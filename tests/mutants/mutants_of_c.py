@@ -6,6 +6,24 @@ from mutant import Mutant, Probe
 
 MUTANTS = [
     Mutant(
+        "frontends/c/walk/data_loops",
+        "needed = unset(steps, [result.locals[-1] for result in results], found.spoken)",
+        "needed = set[Local]()",
+        Probe("c_probes.evaluated", ("steps_of_data",)),
+    ),
+    Mutant(
+        "frontends/c/walk/data_loops",
+        "left = [iterates] if isinstance(node, c_ast.Continue) else [goes_on, iterates]",
+        "left = [iterates]",
+        Probe("c_probes.evaluated", ("steps_of_data",)),
+    ),
+    Mutant(
+        "frontends/c/walk/data_loops",
+        "return (Assign(local, new), *([] if element is None else [_set(element.stored)]))",
+        "return (Assign(local, new),)",
+        Probe("c_probes.evaluated", ("an_element_of_steps",)),
+    ),
+    Mutant(
         "frontends/c/walk/loops",
         "return (domain if domain.is_disjoint(late) else domain.subtract(late)).coalesce()",
         "return domain.coalesce()",

@@ -506,3 +506,28 @@ void two_branches(int n, unsigned x[n], unsigned w[n], unsigned y[n]) {
 void changed_at_one(int n, int x[n][n], int y[n]) {
   for (int i = 0; i < n; i++) { int t = x[i][0]; if (i == 1) x[1][0] = 5; y[i] = t; }
 }
+
+void steps_of_data(int n, int x[n], int y[n], int z[n]) {
+  for (int i = 0; i < n; i++) {
+    int k = x[i], s = 0, t = 0;
+    while (k > 0) {
+      if (k == 3) {
+        k -= 2;
+        continue;
+      }
+      s += k;
+      k--;
+      if (s > 9)
+        break;
+      t = s;
+    }
+    y[i] = s + 10 * k;
+    z[i] = t;
+  }
+}
+
+void an_element_of_steps(int n, int x[n], int y[n]) {
+  for (int i = 0; i < n; i++)
+    for (int k = x[i]; k < 4; k++)
+      y[i] += k;
+}
