@@ -15,12 +15,14 @@ from cases import (
     Models,
     OnDevice,
 )
+from loop_cases import DataLoops
 from native_cases import OnNative, Scheduled
 from python_cases import PythonFunctions
 
 KINDS: dict[str, Kind] = {
     "c": Evaluated(),
     "c-forms": Forms(),
+    "data-loops": DataLoops(),
     "device": OnDevice(),
     "native": OnNative(),
     "native-homs": Scheduled(),

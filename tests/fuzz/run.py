@@ -41,6 +41,7 @@ DEFAULT = (
     "device",
     "native",
     "native-homs",
+    "data-loops",
     "lair",
     "models",
     "graphs",
@@ -49,7 +50,7 @@ DEFAULT = (
     "python",
     "bent-models",
 )
-SHRINKABLE = ("c", "device", "native", "python", "files", "csl", "bent-models", "broken")
+SHRINKABLE = ("c", "device", "native", "data-loops", "python", "files", "csl", "bent-models", "broken")
 """Kinds whose cases are judged by their files, which may be changed."""
 SHOWN = 5
 """Reasons of refusals that are printed."""
