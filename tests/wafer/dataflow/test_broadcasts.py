@@ -85,12 +85,31 @@ def test_the_far_end_waits_for_hops_only() -> None:
     assert of_norm(24).cycles - of_norm(8).cycles < 16 * 2 * (6 + 1 + 1)
 
 
-def test_a_machine_with_few_queues_hands_on() -> None:
-    """Where there might be too few queues or colors, PEs share those to and from their neighbours."""
-    program = polyloom.read_program(LAYER)
-    placed = "first[i, k] -> PE[0, 0]; second[j, i, k] -> PE[j, 0]"
+TWO = """
+lair first(): float16 x[6] -> float16 s[6] { all (i) in (6) s[i] = x[i] + 1 }
+lair second(): float16 x[6] -> float16 r[6] { all (i) in (6) r[i] = x[i] + 2 }
+lair third(): float16 s[6], float16 r[6] -> float16 y[12][6] { all (j, i) in (12, 6) y[j][i] = s[i] * r[i] }
+graph g: float16 x[6] -> float16 y[12][6] { s = first()(x) r = second()(x) y = third()(s, r) }
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "queues", "links"),
+    [
+        (5, 6, ["along_rows", "along_rows_2"]),
+        (5, 1, ["", ""]),
+        (0, 1, ["along_rows", "along_rows"]),
+        (0, 0, ["along_rows", "along_rows"]),
+    ],
+    ids=["two links", "no room", "one", "less than without"],
+)
+def test_as_many_links_as_there_is_room_for(other: int, queues: int, links: list[str]) -> None:
+    """PEs hand on where two might be too many; one takes less than the queues to and from neighbours."""
+    program = polyloom.read_program(TWO)
+    placed = f"first[i] -> PE[0, 0]; second[i] -> PE[{other}, 0]; third[j, i] -> PE[j, 0]"
     mapping = polyloom.read_mapping(f"size: {{ PE[12, 1] }}\ncompute_map: {{ {placed} }}\n", program)
-    for colors, link in ((24, "along_rows"), (0, "")):
-        machine = replace(load_machine("cs2"), colors=colors)
-        analysis = analyse_layer(program, mapping, SimdOptions(machine=machine))
-        assert [move.link for move in analysis.graph.results[0].moves] == [link]
+    machine = load_machine("cs2")
+    few = replace(machine, output_queues=machine.output_queues[:queues])
+    graph = analyse_layer(program, mapping, SimdOptions(machine=few)).graph
+    assert [move.link for result in graph.results for move in result.moves] == links
+    assert simulated(TWO, f"size: {{ PE[12, 1] }}\ncompute_map: {{ {placed} }}\n").cycles > 0

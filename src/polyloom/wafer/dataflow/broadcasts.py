@@ -7,7 +7,7 @@ Source: Luczynski et al., HPDC 2024 (multicast). Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -25,26 +25,31 @@ _LINES = {
 
 
 def with_broadcasts(graph: TaskGraph, machine: Machine, adapters: int) -> TaskGraph:
-    """Let routers copy what goes from one PE of each line, as far as queues and colors last.
+    """Let routers copy what goes from one PE of each line: of the first links as many as there is room for.
 
     Moves between the same PEs share a link, since all PEs deal with them in one order. ``adapters``: how many
     there are on the border.
     """
     links: list[Move] = []
-    results: list[Results] = []
-    for place, result in enumerate(graph.results):
-        moves: list[Move] = []
-        for number, move in enumerate(result.moves):
-            found = _broadcast(move, links)
-            left = [*result.moves[number + 1 :], *(m for r in graph.results[place + 1 :] for m in r.moves)]
-            done = [*(m for r in results for m in r.moves), *moves]
-            if found is None or not _fits(graph, machine, adapters, [*done, found, *left]):
-                moves.append(move)
-                continue
-            moves.append(found)
+    for move in _moves(graph):
+        found = _broadcast(move, links)
+        if found is not None:
             links.append(found)
-        results.append(replace(result, moves=tuple(moves)))
-    return replace(graph, results=tuple(results))
+    names = tuple(dict.fromkeys((move.high, move.link) for move in links))
+    for count in range(len(names), 0, -1):
+        chosen = {move.name: move for move in links if (move.high, move.link) in names[:count]}
+        changed = replace(graph, results=tuple(_with(result, chosen) for result in graph.results))
+        if _fits(changed, machine, adapters) or _takes_less(changed):
+            return changed
+    return graph
+
+
+def _moves(graph: TaskGraph) -> tuple[Move, ...]:
+    return tuple(move for result in graph.results for move in result.moves)
+
+
+def _with(result: Results, chosen: Mapping[str, Move]) -> Results:
+    return replace(result, moves=tuple(chosen.get(move.name, move) for move in result.moves))
 
 
 def _broadcast(move: Move, links: Sequence[Move]) -> Move | None:
@@ -83,16 +88,25 @@ def _new_link(move: Move, links: Sequence[Move]) -> str:
     return f"along_{lines}" + (f"_{len(known) + 1}" if known else "")
 
 
-def _fits(graph: TaskGraph, machine: Machine, adapters: int, moves: Sequence[Move]) -> bool:
+def _fits(graph: TaskGraph, machine: Machine, adapters: int) -> bool:
     """Whether queues and colors last even if all that the layer has met on one PE."""
     chains = sum(len(result.chains) for result in graph.results)
-    links, directions = links_and_directions(moves)
+    links, directions = links_and_directions(_moves(graph))
     colors = len(graph.streams) + 2 * chains + links + 2 * directions + 2 * adapters
-    inputs, outputs = (len(graph.streams) + chains, chains)
+    inputs, outputs = len(graph.streams) + chains, chains
     return (
         inputs + links + directions <= len(machine.input_queues)
         and outputs + links + directions <= len(machine.output_queues)
         and colors <= machine.colors
+    )
+
+
+def _takes_less(graph: TaskGraph) -> bool:
+    """Whether no PE has more queues or colors than if PEs passed all on: a link takes the place of these."""
+    moves = _moves(graph)
+    axes = {move.high for move in moves}
+    return all(len({move.link for move in moves if move.high is axis}) == 1 for axis in axes) and all(
+        move.link for move in moves
     )
 
 
