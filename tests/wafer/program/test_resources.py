@@ -13,6 +13,7 @@ from polyloom.diagnostics import Unsupported
 from polyloom.ir.program import Program
 from polyloom.pipeline import analyse_layer
 from polyloom.wafer.border.peeling import peel_border
+from polyloom.wafer.dataflow.broadcasts import with_broadcasts
 from polyloom.wafer.dataflow.tasks import build_tasks
 from polyloom.wafer.explain.document import resources_document
 from polyloom.wafer.machine.model import load_machine
@@ -59,7 +60,8 @@ def test_queues_are_known_before_there_are_programs(name: str) -> None:
     """As many as the programs take then, which have no adapters here; and that these are too many."""
     program, mapping = layer_named(name)
     border = peel_border(program, mapping)
-    graph = build_tasks(program, border.compute, border.written)
+    tasks = build_tasks(program, border.compute, border.written)
+    graph = with_broadcasts(tasks, CS2, len(border.adapters))
     check_least_queues(graph, border, CS2)
     found = survey(analyse_layer(program, mapping, SimdOptions()), CS2)
     most = {what: max(r.amount(what).used for r in found.resources) for what in (INPUTS, OUTPUTS)}
@@ -75,7 +77,7 @@ def test_a_candidate_with_too_many_queues_is_not_analysed(monkeypatch: pytest.Mo
     program, mapping = layer_named("mlp")
     monkeypatch.setattr(pipeline, "allocate", None)
     with pytest.raises(Unsupported, match="output queues"):
-        pipeline._estimated(program, mapping, inf, replace(CS2, output_queues=CS2.output_queues[:2]))
+        pipeline._estimated(program, mapping, inf, replace(CS2, output_queues=CS2.output_queues[:1]))
 
 
 @pytest.mark.slow
