@@ -138,6 +138,14 @@ def test_results_are_those_of_the_program(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.ci
+@pytest.mark.parametrize("reductions", ["ignore", "detect"])
+def test_they_are_nests_in_every_mode(reductions: str) -> None:
+    found = polyloom.load(MANDELBROT, reductions=reductions).run(h=5, w=6, most=9, check=True)
+    assert found.passed
+
+
+@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(12))
 def test_random_loops(seed: int) -> None:
     assert polyloom.load(data_loops(seed)).run(n=20, check=True).passed

@@ -28,6 +28,7 @@ from polyloom.ir.expressions import (
     Expression,
     Read,
     Select,
+    has_procedure,
     walk,
 )
 from polyloom.ir.expressions import Iterator as IteratorValue
@@ -56,6 +57,8 @@ def automatic(scop: Scop) -> Automatic | None:
     All statements write one element per point of the kept dimensions, read no other element of that array,
     and those outside the innermost loops come before them. Every index is affine.
     """
+    if has_procedure(*(e for s in scop.statements for e in (s.value, s.condition))):
+        return None
     if any(access.computed for s in scop.statements for access in (s.target, *s.reads)):
         return None
     inner = max(scop.statements, key=lambda s: s.domain.dim(_DIM.set))

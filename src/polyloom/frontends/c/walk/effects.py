@@ -62,7 +62,10 @@ def effect(node: c_ast.Node, state: State, label: str | None) -> None:
                 "c-while",
                 f"{name_of(node)} has no iteration domain that is known before it runs",
                 state.span(node),
-                helps=["write `for (i = first; i < last; i++)` with affine bounds"],
+                helps=[
+                    "write `for (i = first; i < last; i++)` with affine bounds",
+                    "`explain`, `run`, `compile` take loops that data end, if they store to variables alone",
+                ],
             )
         case c_ast.FuncCall(name=c_ast.ID(name="__pencil_assume"), args=args):
             assume(args.exprs[0], node, state)
