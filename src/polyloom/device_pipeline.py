@@ -14,6 +14,7 @@ from polyloom.ir.conversion.to_host_program import host_program
 from polyloom.ir.host import HostProgram, MdHom, Role
 from polyloom.ir.transform.channels_last import with_channels_last
 from polyloom.ir.transform.fuse_epilogues import with_finishing_maps
+from polyloom.ir.transform.selections.gathers import numbers_in, with_gathers
 from polyloom.ir.transform.specialise import specialise
 from polyloom.ir.verification.passes import at_the_end
 from polyloom.ir.verification.references import Reference, evaluated
@@ -218,6 +219,7 @@ def open_model(
     """
     program = host_program(model.program)
     reference = reference or evaluated(program)
+    program = at_the_end("gathers", with_gathers(program, numbers_in(model.constants)))
     if device.platform == NATIVE:
         program = at_the_end("layouts", _laid_out(program))
     looped = not all(isinstance(node, MdHom) for node in program.body)

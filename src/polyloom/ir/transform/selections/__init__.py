@@ -1,0 +1,1 @@
+"""Sums in which data select the one term that counts."""
