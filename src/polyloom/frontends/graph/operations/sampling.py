@@ -1,19 +1,24 @@
-"""Elements at positions between elements, which may be data: products with weights of distances.
+"""Elements at positions between elements, which may be data.
 
-y[n][c][o] += x[n][c][i] * w(p[n][o] - i), for as many axes as there are
+Of grids each element around a position is picked and weighed: ``y[n][c][o] += x[n][c][e[n][o]] * w[n][o]``.
+Of boxes they are products with weights of distances: ``y[n][c][o] += x[n][c][i] * w(p[n][o] - i)``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
 import numpy as np
 
 from polyloom.frontends.graph.basis import (
+    BinaryOp,
     Builder,
     Combine,
     CompareOp,
+    ElementType,
     Expression,
     Term,
     UnaryOp,
@@ -26,11 +31,12 @@ from polyloom.frontends.graph.basis import (
 )
 from polyloom.frontends.graph.operations.contraction import einsum
 from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.movement import reshaped
 from polyloom.frontends.graph.operations.reductions import iota
 
 _CUBIC = -0.75
-_TAPS = 4
-"""Elements around a position that a cubic looks at."""
+_TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
+"""Elements around a position that count, along one axis."""
 
 
 def sampled(b: Builder, x: Value, grid: Value, mode: str, padding: str, *, corners: bool) -> Value:
@@ -52,13 +58,73 @@ def sampled(b: Builder, x: Value, grid: Value, mode: str, padding: str, *, corne
         not x.type.is_float or grid.type is not x.type,
         f"positions of type {grid.type.value} in data of type {x.type.value}",
     )
-    outer, inner = "abd"[:rank], "ijk"[:rank]
-    weights = []
-    for k in range(rank):
-        places = selected(grid, rank + 1, rank - 1 - k)
-        weights.append(_Axis(x.shape[2 + k], padding, corners).weights(b, places, mode))
-    labels = [f"nc{inner}", *(f"n{outer}{label}" for label in inner)]
-    return einsum(b, labels, f"nc{outer}", [x, *weights])
+    axes = [_Axis(x.shape[2 + k], padding, corners) for k in range(rank)]
+    places = [selected(grid, rank + 1, rank - 1 - k) for k in range(rank)]
+    rows = reshaped(b, x, (*x.shape[:2], prod(x.shape[2:])))
+    total: Value | None = None
+    for taps in product(range(_TAPS[mode]), repeat=rank):
+        here = _Tap(axes, taps, mode)
+        part = _picked(b, rows, mapped(b, here.element, *places, hint="elements"))
+        weighed = _weighed(b, part, mapped(b, here.weight, *places, hint="weights"))
+        total = weighed if total is None else mapped(b, scalar.add, total, weighed)
+    assert total is not None
+    return total
+
+
+def _picked(b: Builder, rows: Value, elements: Value) -> Value:
+    """Return ``y[n][c][o...] = rows[n][c][elements[n][o...]]``, 0 for an element -1."""
+    size = rows.shape[2]
+    axes = iterators(elements.rank + 2)
+    n, c, *outer, k = axes
+    terms = [Term(elements, (n, *outer)), Term(iota(b, size, elements.type), (k,)), Term(rows, (n, c, k))]
+    shape = [elements.shape[0], rows.shape[1], *elements.shape[1:]]
+
+    def term(e: Expression, number: Expression, value: Expression) -> Expression:
+        chosen = scalar.compare(CompareOp.EQ, e, number)
+        return scalar.select(chosen, value, scalar.number(0, value.type))
+
+    return b.statement([*shape, size], terms, shape, (n, c, *outer), term, Combine.ADD, "picked")
+
+
+def _weighed(b: Builder, part: Value, weights: Value) -> Value:
+    """Return ``part[n][c][o...] * weights[n][o...]``."""
+    axes = iterators(part.rank)
+    terms = [Term(part, axes), Term(weights, (axes[0], *axes[2:]))]
+    return b.statement(part.shape, terms, part.shape, axes, scalar.multiply, hint="weighed")
+
+
+@dataclass(frozen=True)
+class _Tap:
+    """One of the elements around a position that count: the ``taps[k]``-th along each axis."""
+
+    axes: Sequence[_Axis]
+    taps: Sequence[int]
+    mode: str
+
+    def element(self, *places: Expression) -> Expression:
+        """Return which element it is, row by row; -1 beside the data."""
+        total: Expression | None = None
+        there: Expression | None = None
+        for axis, tap, g in zip(self.axes, self.taps, places, strict=True):
+            at = axis.tap(g, tap, self.mode)
+            inside = clamped(at, axis.size)
+            own = scalar.compare(CompareOp.EQ, at, inside)
+            number = scalar.convert(inside, ElementType.INT32)
+            total = number if total is None else scalar.add(scalar.multiply(total, axis.size), number)
+            there = own if there is None else scalar.logical(BinaryOp.AND, there, own)
+        assert total is not None and there is not None
+        return scalar.select(there, total, scalar.number(-1, ElementType.INT32))
+
+    def weight(self, *places: Expression) -> Expression:
+        """Return the weight of the element, 0 beside the data."""
+        total: Expression | None = None
+        for axis, tap, g in zip(self.axes, self.taps, places, strict=True):
+            at, own = axis.tap(g, tap, self.mode), axis.weight(g, tap, self.mode)
+            outside = scalar.compare(CompareOp.NE, at, clamped(at, axis.size))
+            own = scalar.select(outside, scalar.number(0, own.type), own)
+            total = own if total is None else scalar.multiply(total, own)
+        assert total is not None
+        return total
 
 
 class _Axis:
@@ -67,34 +133,26 @@ class _Axis:
     def __init__(self, size: int, padding: str, corners: bool) -> None:
         self.size, self.padding, self.corners = size, padding, corners
 
-    def weights(self, b: Builder, places: Value, mode: str) -> Value:
-        """Return the weight of each element for each place, ``[n][o...][i]``."""
-        if mode == "cubic":
-            return self._cubic(b, places)
-        numbers = iota(b, self.size, places.type)
+    def tap(self, g: Expression, number: int, mode: str) -> Expression:
+        """Return the element of that number around a place, a whole number that may lie beside the data."""
+        if mode == "nearest":
+            return scalar.unary(UnaryOp.ROUND, self._inside(self._position(g)))
+        if mode == "linear":
+            return scalar.add(_floor(self._inside(self._position(g))), number)
+        return scalar.unary(UnaryOp.ROUND, self._inside(self._around(g, number)))
 
-        def weight(g: Expression, k: Expression) -> Expression:
+    def weight(self, g: Expression, number: int, mode: str) -> Expression:
+        """Return its weight."""
+        if mode == "nearest":
+            return scalar.number(1, g.type)
+        if mode == "linear":
             at = self._inside(self._position(g))
-            return hat(at, k) if mode == "linear" else _is_nearest(at, k)
+            return scalar.subtract(1, scalar.absolute(scalar.subtract(at, self.tap(g, number, mode))))
+        at = self._position(g)
+        return _cubic_weight(scalar.absolute(scalar.subtract(at, self._around(g, number))))
 
-        return mapped(b, weight, unsqueezed(places, [places.rank]), numbers, hint="weights")
-
-    def _cubic(self, b: Builder, places: Value) -> Value:
-        """Each of four elements around a place is looked for inside, and its weight goes there."""
-        axes = iterators(places.rank + 2)
-        own, i, tap = axes[:-2], axes[-2], axes[-1]
-
-        def weight(g: Expression, k: Expression, number: Expression) -> Expression:
-            at = self._position(g)
-            element = scalar.subtract(scalar.add(_floor(at), number), 1)
-            found = _cubic_weight(scalar.absolute(scalar.subtract(at, element)))
-            inside = scalar.unary(UnaryOp.ROUND, self._inside(element))
-            return scalar.select(scalar.compare(CompareOp.EQ, inside, k), found, scalar.number(0, found.type))
-
-        taps = b.constant(np.arange(_TAPS).astype(places.type.dtype))
-        terms = [Term(places, own), Term(iota(b, self.size, places.type), (i,)), Term(taps, (tap,))]
-        shape = [*places.shape, self.size]
-        return b.statement([*shape, _TAPS], terms, shape, axes[:-1], weight, Combine.ADD, "weights")
+    def _around(self, g: Expression, number: int) -> Expression:
+        return scalar.add(_floor(self._position(g)), number - 1)
 
     def _position(self, g: Expression) -> Expression:
         """Return where a number from -1 to 1 lies, counted in elements."""
@@ -130,11 +188,6 @@ def hat(at: Expression, k: Expression) -> Expression:
 
 def _floor(x: Expression) -> Expression:
     return scalar.unary(UnaryOp.FLOOR, x)
-
-
-def _is_nearest(at: Expression, k: Expression) -> Expression:
-    same = scalar.compare(CompareOp.EQ, scalar.unary(UnaryOp.ROUND, at), k)
-    return scalar.select(same, scalar.number(1, at.type), 0)
 
 
 def _cubic_weight(d: Expression) -> Expression:
