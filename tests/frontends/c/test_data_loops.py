@@ -193,6 +193,14 @@ def test_a_loop_is_one_statement() -> None:
     assert {read.array for read in loop.reads} >= {"row", "col", "a", "x"}
 
 
+def test_a_condition_that_no_iteration_changes_is_none_of_these() -> None:
+    """The loop stays a sum, which threads and vectors share."""
+    text = "float f(int n, int on[n], float a[n]) { float s = 0; LOOP s += a[i]; return s; }"
+    (scop,) = read_c(Source("f.c", text.replace("LOOP", "for (int i = 0; i < n && on[0]; i++)")))
+    assert not any(has_procedure(s.value) for s in scop.statements)
+    assert any(s.iterators for s in scop.statements)
+
+
 def test_an_element_that_is_not_stored_stays(tmp_path: Path) -> None:
     """Where no iteration stores to it, nothing does: it may not exist, or be another thread's."""
     (tmp_path / "f.c").write_text(PROGRAMS["search"][0])

@@ -95,9 +95,10 @@ def _is_on_data(node: Loop, state: State) -> bool:
         with state.trial(), state.inside(Scope(state.scope)):
             if isinstance(node.init, c_ast.DeclList):
                 declare_iterator(node.init, state)
-            return loop_header(node, state).condition is not None
+            loop_header(node, state)
     except PolyloomError:
         return True
+    return False
 
 
 def _leaves_early(node: c_ast.Node) -> bool:
