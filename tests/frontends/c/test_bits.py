@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import polyloom
+from polyloom.diagnostics import PolyloomError
 
 BODY = """
 void f(int n, const unsigned a[n], const unsigned long b[n], int c[n], int d[n], unsigned e[n],
@@ -28,6 +29,12 @@ def test_they_are_those_of_the_compiler() -> None:
     found = polyloom.load(BODY).run(n=100, check=True)
     assert found.passed
     assert len(set(found.outputs["c"].tolist())) > 10
+
+
+def test_what_is_called_may_be_no_name() -> None:
+    """A number that was called ended in a fault: random texts found it."""
+    with pytest.raises(PolyloomError):
+        polyloom.load("void f(int n, int c[n]) { for (int i = 0; i < n; i++) c[i] = 1(i); }").run(n=4)
 
 
 def test_a_function_of_the_file_with_such_a_name_is_its_own() -> None:

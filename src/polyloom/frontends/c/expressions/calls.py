@@ -47,12 +47,13 @@ def known_call(node: c_ast.FuncCall, state: State, value: Evaluate) -> Expressio
     arguments = list(node.args.exprs) if node.args is not None else []
     if name == "__builtin_tgmath":
         return _of_any_type(arguments, node, state, value)
+    is_builtin = name.startswith("__builtin_")
     name = name if name in _CONSTANTS else name.removeprefix("__builtin_")
     plain = name if _is_mathematical(name) else name.removesuffix("f")
     if name in ("abs", "labs") and len(arguments) == 1:
         element = ElementType.INT32 if name == "abs" else ElementType.INT64
         return Unary(UnaryOp.ABS, converted(value(arguments[0], state), element))
-    bits = function_of_bits(name) if node.name.name != name and len(arguments) == 1 else None
+    bits = function_of_bits(name) if is_builtin and len(arguments) == 1 else None
     if bits is not None:
         return bits(value(arguments[0], state))
     if name in EXTREMA and len(arguments) == 2:
