@@ -83,12 +83,13 @@ def random_inputs(
     2, or 1 where results of a tensor program could be too large. The same seed gives the same arrays. Truth
     values are 0 or 1.
     """
+    shapes = {b.name: shape_of(b, parameters) for b in program.buffers}
     draw = _Draw(
         largest=_largest(program) if largest is None else largest,
-        shapes={b.name: shape_of(b, parameters) for b in program.buffers},
+        shapes=shapes,
         positive=_positive(program),
         safe=_subscripts(program, parameters),
-        ends=loop_ends(program, {b.name: shape_of(b, parameters) for b in program.buffers}),
+        ends=loop_ends(program, shapes),
     )
     arrays = {}
     for number, buffer in enumerate(program.given):

@@ -288,8 +288,8 @@ def _definition(
     context = general.program.context
     if context is not None and context != TRUE:
         conditions.append(f"!({integer_c(context, call.names, dialect)})")
-    if any(not buffer.alone for buffer in call.buffers):
-        asked = [buffer for buffer in _memories(call.buffers) if not buffer.alone]
+    asked = [buffer for buffer in _memories(call.buffers) if not buffer.alone]
+    if asked:
         rows = [_touched(buffer, call.names, dialect) for buffer in asked]
         lines += ["const struct touched touched[] = {", *(f"    {{{row}}}," for row in rows), "};"]
         are_apart = "are_few_apart" if len(rows) <= FEW else "are_apart"

@@ -37,10 +37,10 @@ def _count(x: Expression) -> Expression:
     def mask(byte: int) -> Constant:
         return Constant(every // 255 * byte, kind)
 
-    pairs = _minus(x, _and(_right(x, 1), mask(0x55)))
-    fours = _plus(_and(pairs, mask(0x33)), _and(_right(pairs, 2), mask(0x33)))
-    eights = _and(_plus(fours, _right(fours, 4)), mask(0x0F))
-    return _right(Binary(BinaryOp.MULTIPLY, eights, mask(0x01)), 8 * kind.size - 8)
+    pairs = x - _and(_right(x, 1), mask(0x55))
+    fours = _and(pairs, mask(0x33)) + _and(_right(pairs, 2), mask(0x33))
+    eights = _and(fours + _right(fours, 4), mask(0x0F))
+    return _right(eights * mask(0x01), 8 * kind.size - 8)
 
 
 def _parity(x: Expression) -> Expression:
@@ -50,7 +50,7 @@ def _parity(x: Expression) -> Expression:
 def _behind_the_last(x: Expression) -> Expression:
     """Return how many zeros are behind the last one; of 0 C says nothing."""
     last = _and(x, Unary(UnaryOp.NEGATE, x))
-    return _count(_minus(last, Constant(1, x.type)))
+    return _count(last - 1)
 
 
 def _swapped(x: Expression) -> Expression:
@@ -79,11 +79,3 @@ def _right(x: Expression, bits: int) -> Expression:
 
 def _and(a: Expression, b: Expression) -> Expression:
     return Binary(BinaryOp.BIT_AND, a, b)
-
-
-def _plus(a: Expression, b: Expression) -> Expression:
-    return Binary(BinaryOp.ADD, a, b)
-
-
-def _minus(a: Expression, b: Expression) -> Expression:
-    return Binary(BinaryOp.SUBTRACT, a, b)

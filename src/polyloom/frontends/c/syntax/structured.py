@@ -28,7 +28,7 @@ def structured(node: c_ast.Node | None) -> c_ast.Node | None:
     match node:
         case c_ast.For():
             body = structured(node.stmt)
-            items = _nested(_items(body), c_ast.Continue) if _leaves(body, c_ast.Continue) else None
+            items = _nested(_items(body), c_ast.Continue) if leaves(body, c_ast.Continue) else None
             if items is not None:
                 body = _block(items, node.stmt.coord)
             return node if body is node.stmt else _for(node, body)
@@ -54,9 +54,9 @@ def _once(node: c_ast.DoWhile) -> c_ast.Node | None:
     """Return the body of a ``do`` loop that runs once, without the jumps to its end; None where some stay."""
     items: Items | None = _items(structured(node.stmt))
     for jump in (c_ast.Break, c_ast.Continue):
-        if items is not None and any(_leaves(item, jump) for item in items):
+        if items is not None and any(leaves(item, jump) for item in items):
             items = _nested(items, jump)
-    if items is None or any(_leaves(item, jump) for item in items for jump in (c_ast.Break, c_ast.Continue)):
+    if items is None or any(leaves(item, jump) for item in items for jump in (c_ast.Break, c_ast.Continue)):
         return None
     return _block(items, node.coord)
 
@@ -82,7 +82,7 @@ def _block(items: Items, coord: object) -> c_ast.Compound:
 # -- what leaves a block
 
 
-def _leaves(node: c_ast.Node | None, jump: type[c_ast.Node]) -> bool:
+def leaves(node: c_ast.Node | None, jump: type[c_ast.Node]) -> bool:
     """Return whether a jump of this kind in a statement leaves what stands around it."""
     if node is None or isinstance(node, (c_ast.For, c_ast.While, c_ast.DoWhile)):
         return False
@@ -90,7 +90,7 @@ def _leaves(node: c_ast.Node | None, jump: type[c_ast.Node]) -> bool:
         return True
     if isinstance(node, c_ast.Switch) and jump is c_ast.Break:
         return False
-    return any(_leaves(child, jump) for _, child in node.children())
+    return any(leaves(child, jump) for _, child in node.children())
 
 
 def _goes_on(items: Items) -> bool:
@@ -118,7 +118,7 @@ def _nested(items: Items, jump: type[c_ast.Node]) -> Items | None:
     for k, node in enumerate(items):
         if isinstance(node, jump):
             return items[:k]
-        if not _leaves(node, jump):
+        if not leaves(node, jump):
             continue
         rest = items[k + 1 :]
         if rest and isinstance(rest[0], jump):

@@ -34,7 +34,7 @@ from polyloom.frontends.c.scope.writes import contains, first_change, names_in, 
 from polyloom.frontends.c.syntax.faults import NotAffine, refuse
 from polyloom.frontends.c.syntax.nodes import nodes_in
 from polyloom.frontends.c.syntax.places import name_of
-from polyloom.frontends.c.syntax.structured import structured
+from polyloom.frontends.c.syntax.structured import leaves, structured
 from polyloom.frontends.c.walk.drafting import begin
 from polyloom.frontends.c.walk.loops import declare_iterator, loop_header
 from polyloom.ir.expressions import (
@@ -107,21 +107,9 @@ def _leaves_early(node: c_ast.Node) -> bool:
         case c_ast.For() | c_ast.While() | c_ast.DoWhile() | c_ast.Switch():
             return False
         case c_ast.If():
-            return contains(node, (c_ast.Break,)) is not None and any(
-                _breaks(side) for side in (node.iftrue, node.iffalse)
-            )
+            return leaves(node, c_ast.Break)
         case _:
             return any(_leaves_early(child) for _, child in node.children())
-
-
-def _breaks(node: c_ast.Node | None) -> bool:
-    match node:
-        case None | c_ast.For() | c_ast.While() | c_ast.DoWhile() | c_ast.Switch():
-            return False
-        case c_ast.Break():
-            return True
-        case _:
-            return any(_breaks(child) for _, child in node.children())
 
 
 def _changes_iterator(node: c_ast.For) -> bool:
