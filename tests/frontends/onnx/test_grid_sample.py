@@ -36,9 +36,27 @@ def test_what_is_far_away_does_not_count(mode: str, padding: str) -> None:
     assert len(np.unique(wanted)) > 10
 
 
+NAN = float("nan")
+
+
 @pytest.mark.slow
 @pytest.mark.ci
-def test_positions_beside_the_data_and_none_give_zeros() -> None:
-    x = np.ones((1, 1, 3, 3), np.float32)
-    grid = np.array([[[[0, 0], [5, 0], [np.nan, 0], [np.inf, 1]]]], np.float32)
-    assert sampled(x, grid, "bilinear", "zeros").ravel().tolist() == [1, 0, 0, 0]
+@pytest.mark.parametrize(
+    ("mode", "padding", "wanted"),
+    [
+        ("bilinear", "zeros", [NAN, NAN, NAN, 0]),
+        ("bilinear", "border", [5.6, 8.6, 5.6, 8.6]),
+        ("bilinear", "reflection", [5.6, 5.6, 5.6, 8.6]),
+        ("nearest", "zeros", [0, 0, 0, 0]),
+        ("nearest", "border", [5, 8, 5, 8]),
+        ("nearest", "reflection", [5, 5, 5, 8]),
+        ("bicubic", "zeros", [NAN, NAN, NAN, 0]),
+        ("bicubic", "border", [NAN, NAN, NAN, 8.835878]),
+        ("bicubic", "reflection", [NAN, NAN, NAN, 9.023378]),
+    ],
+)
+def test_positions_that_are_no_place(mode: str, padding: str, wanted: list[float]) -> None:
+    """NaN, the infinities and a place far away are what PyTorch 2.13 makes of them on the processor."""
+    x = np.arange(1, 13, dtype=np.float32).reshape(1, 1, 3, 4)
+    grid = np.array([[[[k, 0.1] for k in (NAN, np.inf, -np.inf, 5)]]], np.float32)
+    np.testing.assert_allclose(sampled(x, grid, mode, padding).ravel(), wanted, rtol=1e-6)

@@ -268,3 +268,24 @@ def test_running_sums_of_powers_with_infinities(torch: Any) -> None:
     x = torch.tensor([[-infinite, -infinite, 1.0, 2.0], [0.5, infinite, 1.0, -infinite]])
     model = polyloom.from_torch(Module(), (x,))
     assert_same(model, {"x": x.numpy()}, [Module()(x)])
+
+
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize(("mode", "rank"), [("bilinear", 2), ("nearest", 2), ("bicubic", 2), ("bilinear", 3)])
+def test_grids(torch: Any, mode: str, rank: int, padding: str, *, corners: bool) -> None:
+    """Positions between, beside and, of images, no numbers; an image with a NaN and an infinity."""
+
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any, grid: Any) -> Any:
+            return torch.nn.functional.grid_sample(x, grid, mode, padding, corners)
+
+    torch.manual_seed(2)
+    x, grid = torch.randn(2, 3, *(3, 5, 6)[-rank:]), torch.rand(2, *(2, 4, 7)[-rank:], rank) * 2.6 - 1.3
+    x[0, 1].view(-1)[4:6] = torch.tensor([float("nan"), float("inf")])
+    if rank == 2:
+        grid[1, 0, :3, 0] = torch.tensor([float("nan"), float("inf"), -float("inf")])
+    module = Module()
+    assert_same(
+        polyloom.from_torch(module, (x, grid)), {"x": x.numpy(), "grid": grid.numpy()}, [module(x, grid)]
+    )

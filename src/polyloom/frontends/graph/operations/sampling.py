@@ -43,7 +43,10 @@ def sampled(b: Builder, x: Value, grid: Value, mode: str, padding: str, *, corne
     """Return ``x[n][c][...]`` at the positions ``grid[n][o...][axis]``, of which the last axis comes first.
 
     -1 and 1 are the outer borders of the first and last element, with ``corners`` their centres.
-    ``mode``: nearest, linear, cubic. ``padding``: zeros, border, reflection. Raises ``Refused``.
+    ``mode``: nearest, linear, cubic. ``padding``: zeros, border, reflection. A position of NaN is held
+    at the first element, as is an infinite one that is thrown back; weights that such a position has
+    no distance for are NaN (cubic, and linear with zeros), as on the processor in PyTorch.
+    Raises ``Refused``.
     """
     rank = x.rank - 2
     refuse_if(
@@ -58,6 +61,7 @@ def sampled(b: Builder, x: Value, grid: Value, mode: str, padding: str, *, corne
         not x.type.is_float or grid.type is not x.type,
         f"positions of type {grid.type.value} in data of type {x.type.value}",
     )
+    refuse_if(prod(x.shape[2:]) >= 1 << 31, "a grid over 2^31 elements or more")
     axes = [_Axis(x.shape[2 + k], padding, corners) for k in range(rank)]
     places = [selected(grid, rank + 1, rank - 1 - k) for k in range(rank)]
     rows = reshaped(b, x, (*x.shape[:2], prod(x.shape[2:])))
@@ -107,7 +111,7 @@ class _Tap:
         there: Expression | None = None
         for axis, tap, g in zip(self.axes, self.taps, places, strict=True):
             at = axis.tap(g, tap, self.mode)
-            inside = clamped(at, axis.size)
+            inside = axis.held(at)
             own = scalar.compare(CompareOp.EQ, at, inside)
             number = scalar.convert(inside, ElementType.INT32)
             total = number if total is None else scalar.add(scalar.multiply(total, axis.size), number)
@@ -116,12 +120,10 @@ class _Tap:
         return scalar.select(there, total, scalar.number(-1, ElementType.INT32))
 
     def weight(self, *places: Expression) -> Expression:
-        """Return the weight of the element, 0 beside the data."""
+        """Return the weight of the element, which is 0 where it lies beside the data."""
         total: Expression | None = None
         for axis, tap, g in zip(self.axes, self.taps, places, strict=True):
-            at, own = axis.tap(g, tap, self.mode), axis.weight(g, tap, self.mode)
-            outside = scalar.compare(CompareOp.NE, at, clamped(at, axis.size))
-            own = scalar.select(outside, scalar.number(0, own.type), own)
+            own = axis.weight(g, tap, self.mode)
             total = own if total is None else scalar.multiply(total, own)
         assert total is not None
         return total
@@ -163,7 +165,12 @@ class _Axis:
     def _inside(self, at: Expression) -> Expression:
         if self.padding == "zeros":
             return at
-        return clamped(self._reflected(at) if self.padding == "reflection" else at, self.size)
+        return self.held(self._reflected(at) if self.padding == "reflection" else at)
+
+    def held(self, at: Expression) -> Expression:
+        """Return a position moved to the nearest element where it lies beside them; NaN to the first."""
+        there = scalar.compare(CompareOp.GE, at, 0)
+        return scalar.select(there, scalar.minimum(at, self.size - 1), scalar.number(0, at.type))
 
     def _reflected(self, at: Expression) -> Expression:
         """Return a position with what is beside the axis thrown back into it: a wave of triangles."""
