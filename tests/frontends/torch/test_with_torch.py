@@ -47,6 +47,18 @@ def test_load_takes_a_module_and_examples(torch: Any) -> None:
         polyloom.load(module)
 
 
+def test_results_in_types_that_no_archive_names(torch: Any) -> None:
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return {"most": x.max(1), "first": x.topk(2)}
+
+    x = torch.randn(3, 4)
+    found = polyloom.load(Module(), x)(x)
+    wanted = [*x.max(1), *x.topk(2)]
+    assert len(found) == 4
+    assert all(torch.equal(a, b) for a, b in zip(found, wanted, strict=True))
+
+
 def test_an_einsum_stays_whole_where_the_rest_is_decomposed(torch: Any) -> None:
     class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
         def forward(self, x: Any, y: Any) -> Any:

@@ -17,9 +17,21 @@ def floor_remainder(a: Expression, b: Expression) -> Expression:
     rest = scalar.remainder(a, b)
     if a.type.value.startswith("u"):
         return rest
+    return scalar.select(_of_other_sign(a, b), rest + b, rest)
+
+
+def _of_other_sign(a: Expression, b: Expression) -> Expression:
+    """Tell whether the remainder of ``a`` is not 0 and has not the sign of ``b``."""
+    rest = scalar.remainder(a, b)
     signs = scalar.logical(BinaryOp.BIT_XOR, rest < 0, b < 0)
-    wrong = scalar.logical(BinaryOp.AND, scalar.different(rest, 0), signs)
-    return scalar.select(wrong, rest + b, rest)
+    return scalar.logical(BinaryOp.AND, scalar.different(rest, 0), signs)
+
+
+def floor_quotient(a: Expression, b: Expression) -> Expression:
+    """Return the quotient of integers rounded down: one less where a remainder has another sign."""
+    if a.type.value.startswith("u"):
+        return a / b
+    return a / b - scalar.select(_of_other_sign(a, b), scalar.number(1, a.type), 0)
 
 
 def shifted(x: Expression, n: Expression, *, left: bool) -> Expression:

@@ -43,13 +43,26 @@ def archive_of(
 
 
 def _saved(torch: Any, program: Any) -> bytes:
-    buffer = io.BytesIO()
+    """Return the archive of a program that nobody else has; results in unknown types become a tuple.
+
+    Such are ``torch.return_types.max``, named tuples and data classes.
+    """
     try:
-        torch.export.save(program, buffer)
+        return _archive(torch, program)
+    except NotImplementedError:
+        signature = program.module_call_graph[0].signature
+        signature.out_spec = torch.utils._pytree.tree_structure((0,) * signature.out_spec.num_leaves)
+    try:
+        return _archive(torch, program)
     except NotImplementedError as fault:
-        helps = ["return tensors, tuples, lists or dictionaries of them"]
-        message = "PyTorch cannot save what the program returns"
+        helps = ["take tensors, tuples, lists or dictionaries of them"]
+        message = "PyTorch cannot save what the program takes"
         raise PolyloomError(error("model-torch", message, notes=[str(fault)], helps=helps)) from fault
+
+
+def _archive(torch: Any, program: Any) -> bytes:
+    buffer = io.BytesIO()
+    torch.export.save(program, buffer)
     return buffer.getvalue()
 
 

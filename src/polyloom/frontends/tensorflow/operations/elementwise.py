@@ -32,6 +32,7 @@ from polyloom.frontends.graph.core import (
     elu,
     expm1,
     filled,
+    floor_quotient,
     floor_remainder,
     is_finite,
     is_infinite,
@@ -65,7 +66,7 @@ from polyloom.frontends.graph.core import (
 
 def _floor_divide(a: Expression, b: Expression) -> Expression:
     """Return the quotient rounded down."""
-    return scalar.unary(UnaryOp.FLOOR, a / b) if a.type.is_float else (a - floor_remainder(a, b)) / b
+    return scalar.unary(UnaryOp.FLOOR, a / b) if a.type.is_float else floor_quotient(a, b)
 
 
 def _positive(x: Expression, then: Expression, otherwise: Expression | float) -> Expression:

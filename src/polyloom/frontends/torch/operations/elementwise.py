@@ -31,6 +31,7 @@ from polyloom.frontends.graph.core import (
     elu,
     expm1,
     filled,
+    floor_quotient,
     floor_remainder,
     gelu,
     integer,
@@ -122,7 +123,7 @@ def _scaled(x: Expression, factor: float) -> Expression:
 def floor_divided(a: Expression, b: Expression) -> Expression:
     """Return the quotient rounded down; of floats without the rounding of ``a / b`` in between."""
     if not a.type.is_float:
-        return (a - floor_remainder(a, b)) / b
+        return floor_quotient(a, b)
     rest = scalar.remainder(a, b)
     below = scalar.logical(BinaryOp.BIT_XOR, rest < 0, b < 0)
     below = scalar.logical(BinaryOp.AND, scalar.different(rest, 0), below)
