@@ -131,7 +131,13 @@ from polyloom.frontends.graph.operations.pooling import (
     unpooled,
     with_ceiling,
 )
-from polyloom.frontends.graph.operations.ranking import counted_before, of_rank, ranked
+from polyloom.frontends.graph.operations.ranking import (
+    counted_before,
+    middle_of_numbers,
+    most_frequent,
+    of_rank,
+    ranked,
+)
 from polyloom.frontends.graph.operations.reductions import (
     arg_extreme,
     cumulative,
@@ -335,7 +341,9 @@ __all__ = [
     "maxima_of_parts",
     "mean",
     "merged_positions",
+    "middle_of_numbers",
     "mish",
+    "most_frequent",
     "norm",
     "norm_parts",
     "number",

@@ -6,6 +6,7 @@ from polyloom.frontends.graph.context import Operation, Table
 from polyloom.frontends.graph.model import Node
 from polyloom.frontends.torch import assertions, bfloat16, float8
 from polyloom.frontends.torch.operations import (
+    counting,
     elementwise,
     indexing,
     linear,
@@ -22,6 +23,7 @@ OPERATIONS: Table = {
     **assertions.OPERATIONS,
     **bfloat16.OPERATIONS,
     **float8.OPERATIONS,
+    **counting.OPERATIONS,
     **elementwise.OPERATIONS,
     **indexing.OPERATIONS,
     **linear.OPERATIONS,

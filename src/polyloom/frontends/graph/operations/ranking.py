@@ -15,6 +15,7 @@ from polyloom.frontends.graph.basis import (
     Term,
     Value,
     expanded,
+    is_extreme,
     is_nan,
     iterators,
     refuse_if,
@@ -22,7 +23,9 @@ from polyloom.frontends.graph.basis import (
     sliced,
     unsqueezed,
 )
+from polyloom.frontends.graph.operations.elementwise import mapped
 from polyloom.frontends.graph.operations.reductions import iota, reduced
+from polyloom.ir.reductions import neutral
 
 
 def ranked(
@@ -33,7 +36,7 @@ def ranked(
     Of equal elements the first comes first; NaN is larger than every number. Raises ``Refused``.
     """
     size = x.shape[axis]
-    refuse_if(not 0 < count <= size, f"it asks for {count} of {size} elements; there must be 1 to {size}")
+    refuse_if(not 0 <= count <= size, f"it asks for {count} of {size} elements; there must be 0 to {size}")
     return _at_places(b, x, axis, _first(b, size, count), largest=largest, kind=kind)
 
 
@@ -43,6 +46,56 @@ def of_rank(b: Builder, x: Value, axis: int, rank: int, kind: ElementType) -> tu
     refuse_if(not 0 <= rank < size, f"element {rank} of {size} in order")
     places = sliced(iota(b, size, ElementType.INT32), 0, rank, 1, 1)
     return _at_places(b, x, axis, places, largest=False, kind=kind)
+
+
+def middle_of_numbers(b: Builder, x: Value, axis: int, kind: ElementType) -> tuple[Value, Value]:
+    """Return the middle element of those that are not NaN along an axis, which stays, and its position.
+
+    Of two the smaller; where all are NaN the first.
+    """
+    ranks = _ranks(b, x, axis, largest=False)
+
+    def counted(v: Expression) -> Expression:
+        return scalar.select(is_nan(v), scalar.number(0, ElementType.INT32), 1)
+
+    count = reduced(b, Combine.ADD, x, [axis], counted, hint="count")
+    half = mapped(b, lambda n: scalar.maximum(n - 1, 0) / 2, count, hint="middle")
+    others = [k for k in range(x.rank) if k != axis]
+    numbers = expanded(unsqueezed(iota(b, x.shape[axis], kind), others), x.shape)
+
+    def chosen(v: Expression, rank: Expression, wanted: Expression) -> Expression:
+        return scalar.select(scalar.equal(rank, wanted), v, scalar.number(0, v.type))
+
+    at_rank = [ranks, expanded(half, x.shape)]
+    place = reduced(b, Combine.ADD, [numbers, *at_rank], [axis], chosen, hint="position")
+    return reduced(b, Combine.ADD, [x, *at_rank], [axis], chosen), place
+
+
+def most_frequent(b: Builder, x: Value, axis: int, kind: ElementType) -> tuple[Value, Value]:
+    """Return what comes most often along an axis, of several the least, and where it comes last."""
+    wide = (*x.shape[: axis + 1], *x.shape[axis:])
+    pair = [expanded(unsqueezed(x, [axis + 1]), wide), expanded(unsqueezed(x, [axis]), wide)]
+
+    def alike(v: Expression, w: Expression) -> Expression:
+        return scalar.select(scalar.equal(v, w), scalar.number(1, ElementType.INT32), 0)
+
+    counts = reduced(b, Combine.ADD, pair, [axis + 1], alike, keep=False, hint="counts")
+    most = expanded(reduced(b, Combine.MAXIMUM, counts, [axis], hint="most"), x.shape)
+
+    def if_most(v: Expression, n: Expression, most: Expression) -> Expression:
+        none = scalar.number(neutral(Combine.MINIMUM, v.type), v.type)
+        return scalar.select(scalar.equal(n, most), v, none)
+
+    found = reduced(b, Combine.MINIMUM, [x, counts, most], [axis], if_most)
+    numbers = expanded(
+        unsqueezed(iota(b, x.shape[axis], kind), [k for k in range(x.rank) if k != axis]), x.shape
+    )
+
+    def last(v: Expression, found: Expression, k: Expression) -> Expression:
+        return scalar.select(is_extreme(v, found), k, -1)
+
+    operands = [x, expanded(found, x.shape), numbers]
+    return found, reduced(b, Combine.MAXIMUM, operands, [axis], last, hint="position")
 
 
 def counted_before(b: Builder, rows: Value, values: Value, kind: ElementType, *, equal_too: bool) -> Value:

@@ -67,9 +67,9 @@ def mean(b: Builder, value: Value, axes: Collection[int], *, keep: bool = True, 
     return mapped(b, lambda x: scalar.divide(x, count), total, hint=hint) if count != 1 else total
 
 
-def variance(b: Builder, centred: Value, axes: Collection[int], correction: int = 0) -> Value:
-    """Return the mean square of centred elements along axes, divided by ``count - correction``."""
-    count = prod(centred.shape[k] for k in axes) - correction
+def variance(b: Builder, centred: Value, axes: Collection[int], correction: float = 0) -> Value:
+    """Return the sum of squares of centred elements along axes over ``count - correction``, or over 0."""
+    count = max(prod(centred.shape[k] for k in axes) - correction, 0)
     total = reduced(b, Combine.ADD, centred, axes, scalar.square, hint="squares")
     return mapped(b, lambda x: scalar.divide(x, count), total, hint="variance")
 

@@ -262,7 +262,9 @@ def _of_sign(x: Expression, y: Expression) -> Expression:
 
 
 def _sign(x: Expression) -> Expression:
-    """Return -1, 0 or 1, of NaN 0."""
+    """Return -1, 0 or 1, of NaN 0; truth values are their own."""
+    if x.type is ElementType.BOOL:
+        return x
     return scalar.select(is_nan(x), scalar.number(0, x.type), sign(x)) if x.type.is_float else sign(x)
 
 
@@ -280,6 +282,25 @@ def _between(x: Expression, y: Expression, weight: Expression) -> Expression:
     """Return ``x + weight * (y - x)``, from the nearer end, so that it is exact at both."""
     near = scalar.absolute(weight) < 0.5
     return scalar.select(near, x + weight * (y - x), y - (y - x) * (1 - weight))
+
+
+def _of_floats(function: Function) -> Lowering:
+    """Return a property of floats, which nothing else has."""
+
+    def lowered(c: Call) -> Sequence[Value]:
+        x = c.input()
+        return only(mapped(c.b, function, x) if x.type.is_float else filled(c.b, x.shape, 0, c.type))
+
+    return lowered
+
+
+def _is_finite(c: Call) -> Sequence[Value]:
+    x = c.input()
+    return only(mapped(c.b, is_finite, x) if x.type.is_float else filled(c.b, x.shape, 1, c.type))
+
+
+def _signbit(x: Expression) -> Expression:
+    return scalar.number(0, x.type) if x.type is ElementType.BOOL else is_negative(x)
 
 
 _UNARY: dict[str, Function] = {
@@ -319,8 +340,6 @@ _UNARY: dict[str, Function] = {
 }
 
 _BINARY: dict[str, Function] = {
-    "fmax": lambda x, y: _unless_nan(scalar.maximum, x, y),
-    "fmin": lambda x, y: _unless_nan(scalar.minimum, x, y),
     "remainder": floor_remainder,
     "fmod": scalar.remainder,
     "atan2": lambda y, x: scalar.bits(BinaryOp.ATAN2, y, x),
@@ -342,6 +361,9 @@ _COMPARED = {
 
 
 _NOT = maps(scalar.negation, operand("self", ElementType.BOOL))
+_either = maps(lambda x, y, n: scalar.logical(BinaryOp.OR, x, y) if n else x, *_TRUTHS, attribute("alpha", 1))
+"""The sum of truth values."""
+
 _PRODUCT = _of_kind(logical(BinaryOp.AND), maps(scalar.multiply, *_TERMS))
 LARGER = _of_kind(logical(BinaryOp.OR), maps(scalar.maximum, *_TERMS))
 SMALLER = _of_kind(logical(BinaryOp.AND), maps(scalar.minimum, *_TERMS))
@@ -362,10 +384,12 @@ OPERATIONS = operations(
     {
         **{name: maps(function, SELF) for name, function in _UNARY.items()},
         **{name: maps(function, *_TERMS) for name, function in _BINARY.items()},
+        "fmax": _of_kind(logical(BinaryOp.OR), maps(partial(_unless_nan, scalar.maximum), *_TERMS)),
+        "fmin": _of_kind(logical(BinaryOp.AND), maps(partial(_unless_nan, scalar.minimum), *_TERMS)),
         **{name: _compared(op) for name, op in _COMPARED.items()},
         **dict.fromkeys(_SAME, view(lambda x: x, X)),
         **dict.fromkeys((*_CONVERSIONS, "convert_element_type"), _CONVERTED),
-        "add": maps(lambda x, y, n: x + _scaled(y, n), *_TERMS, attribute("alpha", 1)),
+        "add": _of_kind(_either, maps(lambda x, y, n: x + _scaled(y, n), *_TERMS, attribute("alpha", 1))),
         **dict.fromkeys(("sub", "subtract"), maps(_LESS, *_TERMS, attribute("alpha", 1))),
         "rsub": maps(_LESS, *_TERMS[::-1], attribute("alpha", 1)),
         **dict.fromkeys(("mul", "multiply"), _PRODUCT),
@@ -411,10 +435,10 @@ OPERATIONS = operations(
         "nan_to_num": maps(
             _numbers_alone, SELF, number("nan", 0.0), attribute("posinf"), attribute("neginf")
         ),
-        "isnan": maps(is_nan, X),
-        "isinf": maps(is_infinite, X),
-        "isfinite": maps(is_finite, X),
-        "signbit": maps(is_negative, X),
+        "isnan": _of_floats(is_nan),
+        "isinf": _of_floats(is_infinite),
+        "isfinite": _is_finite,
+        "signbit": maps(_signbit, X),
         "threshold_backward": maps(
             lambda g, x, bound: _replaced_to(x, bound, g, 0), DY, X, attribute("threshold")
         ),

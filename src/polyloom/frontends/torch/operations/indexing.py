@@ -19,8 +19,10 @@ from polyloom.frontends.graph.core import (
     Value,
     X,
     at,
+    broadcast_shape,
     cast,
     counted_before,
+    cumulative,
     elements_updated,
     expanded,
     filled,
@@ -46,6 +48,7 @@ from polyloom.frontends.graph.core import (
 from polyloom.frontends.torch.arguments import REDUCTION
 from polyloom.frontends.torch.call import Call, operations
 from polyloom.frontends.torch.operations.elementwise import floor_divided
+from polyloom.frontends.torch.operations.scalars import scalars_as_rows
 from polyloom.ir.reductions import neutral
 
 
@@ -76,7 +79,6 @@ def _embedding_bag(c: Call) -> Sequence[Value]:
         words.rank != 1 or offsets.rank != 1 or not 0 <= mode < len(_BAG_MODES),
         f"words {list(words.shape)} in bags {list(offsets.shape)}, mode {mode}",
     )
-    refuse_if(c.integer("padding_idx", -1) >= 0, "a word that does not count")
     count = offsets.size - (1 if c.flag("include_last_offset") else 0)
     rows = _at(c, c.input("weight"), 0, words)
     if c.given("per_sample_weights"):
@@ -86,7 +88,12 @@ def _embedding_bag(c: Call) -> Sequence[Value]:
     before = counted_before(
         c.b, starts, iota(c.b, words.size, starts.type), ElementType.INT32, equal_too=True
     )
-    bags = mapped(c.b, lambda n: scalar.subtract(n, 1), before, hint="bags")
+    skipped = c.integer("padding_idx", -1)
+
+    def bag(n: Expression, word: Expression) -> Expression:
+        return n - 1 if skipped < 0 else scalar.select(scalar.equal(word, skipped), -1, n - 1)
+
+    bags = mapped(c.b, bag, before, words, hint="bags")
     found = rows_combined(c.b, rows, bags, count, _BAG_MODES[mode])
     if mode == 0:
         return only(found)
@@ -197,12 +204,14 @@ def _put_by_truth(
     """One number where a mask over the first axes is true; rows would go to places that are data."""
     mask = positions[0]
     refuse_if(
-        where != [0] or len(positions) != 1 or values.size != 1 or c.flag("accumulate"),
+        where != [0] or len(positions) != 1 or values.size != 1,
         "positions by truth values: how many there are is not known",
     )
     wide = expanded(unsqueezed(mask, list(range(mask.rank, x.rank))), x.shape)
     one = reshaped(c.b, values, ())
-    return mapped(c.b, scalar.select, wide, one, x)
+    if not c.flag("accumulate"):
+        return mapped(c.b, scalar.select, wide, one, x)
+    return mapped(c.b, lambda m, v, old: scalar.select(m, old + v, old), wide, one, x)
 
 
 def _embedding_gradient(c: Call) -> Sequence[Value]:
@@ -221,12 +230,40 @@ def _embedding_gradient(c: Call) -> Sequence[Value]:
 def _scatter(c: Call) -> Sequence[Value]:
     """A tensor, or one number, at positions along an axis."""
     x, index = c.input(), c.input("index")
-    refuse_if(c.given("reduce"), "a reduction by its name")
-    at = c.axis("dim", x.rank)
+    name = c.text("reduce", "replace")
+    refuse_if(name not in _COMBINED, f"the reduction `{name}`")
+    at, combine = c.axis("dim", x.rank), _COMBINED[name]
     if "value" not in c.arguments:
-        return only(elements_updated(c.b, x, at, index, _part(c, index), None))
+        return only(elements_updated(c.b, x, at, index, _part(c, index), combine))
     value = expanded(c.operand("value", x.type), index.shape)
-    return only(elements_updated(c.b, x, at, index, value, None))
+    return only(elements_updated(c.b, x, at, index, value, combine))
+
+
+_COMBINED = {"replace": None, "add": Combine.ADD, "multiply": Combine.MULTIPLY}
+"""What ``scatter`` does with what is there, by its name."""
+
+
+def _put(c: Call) -> Sequence[Value]:
+    """``put``: numbers at positions in all elements, one after another."""
+    x, index, source = c.input(), c.input("index"), c.input("source")
+    places, flat = (reshaped(c.b, v, [v.size]) for v in (index, x))
+    rows = reshaped(c.b, source, [source.size])
+    combine = Combine.ADD if c.flag("accumulate") else None
+    found = rows_updated(c.b, flat, wrapped(c.b, places, x.size), rows, combine)
+    return only(reshaped(c.b, found, x.shape))
+
+
+def _masked_scatter(c: Call) -> Sequence[Value]:
+    """The elements of a source, one after another, where a mask is true: the n-th is at the n-th truth."""
+    mask, source = c.input("mask"), c.input("source")
+    shape = broadcast_shape([c.input().shape, mask.shape])
+    x, mask = expanded(c.input(), shape), expanded(mask, shape)
+    if x.size == 0 or source.size == 0:
+        return only(x)
+    digits = reshaped(c.b, cast(c.b, mask, ElementType.INT32, "digits"), [mask.size])
+    places = cumulative(c.b, digits, 0, strict=True, hint="places")
+    new = gathered(c.b, reshaped(c.b, source, [source.size]), places)
+    return only(mapped(c.b, scalar.select, mask, reshaped(c.b, new, shape), x))
 
 
 def _part(c: Call, index: Value) -> Value:
@@ -334,27 +371,31 @@ OPERATIONS = operations(
         "embedding": _embedding,
         "embedding_dense_backward": _embedding_gradient,
         **dict.fromkeys(("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only"), _embedding_bag),
-        "index_select": _index_select,
+        "index_select": scalars_as_rows(_index_select),
         "index": _index,
         "_unsafe_index": _index,
-        "gather": _gather,
+        "gather": scalars_as_rows(_gather),
+        "put": _put,
+        "masked_scatter": _masked_scatter,
         "one_hot": _one_hot,
         "index_put": _index_put,
         "_unsafe_index_put": _index_put,
-        "scatter": _scatter,
-        "scatter_add": op(
-            elements_updated,
-            X,
-            at("dim"),
-            value("index"),
-            From(lambda c: _part(c, c.input("index"))),
-            Combine.ADD,
+        "scatter": scalars_as_rows(_scatter),
+        "scatter_add": scalars_as_rows(
+            op(
+                elements_updated,
+                X,
+                at("dim"),
+                value("index"),
+                From(lambda c: _part(c, c.input("index"))),
+                Combine.ADD,
+            )
         ),
-        "scatter_reduce": _scatter_reduce,
-        "index_reduce": _index_reduce,
-        "index_copy": partial(_index_updated, combine=None),
+        "scatter_reduce": scalars_as_rows(_scatter_reduce),
+        "index_reduce": scalars_as_rows(_index_reduce),
+        "index_copy": scalars_as_rows(partial(_index_updated, combine=None)),
         "slice_scatter": _slice_scatter,
-        "index_add": partial(_index_updated, combine=Combine.ADD),
+        "index_add": scalars_as_rows(partial(_index_updated, combine=Combine.ADD)),
         "cross_entropy_loss": _cross_entropy,
         **dict.fromkeys(
             ("nll_loss", "nll_loss_nd", "nll_loss_forward", "nll_loss2d_forward"),

@@ -27,6 +27,7 @@ from polyloom.frontends.graph.core import (
     expanded,
     filled,
     flipped,
+    gathered,
     iterators,
     mapped,
     masked,
@@ -57,6 +58,7 @@ from polyloom.frontends.graph.core import (
     view,
     with_diagonal,
     with_rest,
+    wrapped,
 )
 from polyloom.frontends.torch.arguments import TYPE
 from polyloom.frontends.torch.call import Call, Lowering, operation, operations
@@ -162,8 +164,12 @@ def _narrowed(c: Call) -> Sequence[Value]:
 
 
 def _selected(c: Call) -> Sequence[Value]:
+    """Select one slice of an axis; its position may be data (``x[n]`` of a tensor ``n``)."""
     x = c.input()
     at = c.axis("dim", x.rank)
+    if c.is_tensor("index") and c.b.known(c.input("index")) is None:
+        place = reshaped(c.b, c.input("index"), ())
+        return only(gathered(c.b, x, wrapped(c.b, place, x.shape[at]), at))
     return only(selected(x, at, axis(c.integer("index"), x.shape[at])))
 
 
@@ -441,6 +447,14 @@ def _arange(c: Call) -> Sequence[Value]:
     return only(c.b.constant((start + step * np.arange(count)).astype(c.type.dtype)))
 
 
+def _triangle_places(c: Call, *, upper: bool) -> Sequence[Value]:
+    """``tril_indices``, ``triu_indices``: rows and columns of the elements of a triangle."""
+    rows, columns, offset = c.integer("row"), c.integer("col"), c.integer("offset", 0)
+    check_constant((rows, columns), 8)
+    found = (np.triu_indices if upper else np.tril_indices)(rows, offset, columns)
+    return only(c.b.constant(np.stack(found).astype(c.type.dtype)))
+
+
 def _eye(c: Call) -> Sequence[Value]:
     rows = c.integer("n")
     columns = c.integer("m", rows)
@@ -488,6 +502,7 @@ OPERATIONS = operations(
         "squeeze": _squeezed,
         "slice": _sliced,
         "narrow": _narrowed,
+        "narrow_copy": _narrowed,
         "select": _selected,
         "split": _split,
         "split_with_sizes": _split,
@@ -511,6 +526,7 @@ OPERATIONS = operations(
         "unfold": _windows,
         "glu": _halves_gated,
         "channel_shuffle": _channels_shuffled,
+        "native_channel_shuffle": _channels_shuffled,
         "select_scatter": _select_replaced,
         "diagonal_scatter": _diagonal_replaced,
         "pixel_shuffle": _shuffled,
@@ -533,6 +549,9 @@ OPERATIONS = operations(
         "scalar_tensor": op(filled, (), attribute("s"), TYPE),
         "arange": _arange,
         "eye": _eye,
+        "tril_indices": partial(_triangle_places, upper=False),
+        "triu_indices": partial(_triangle_places, upper=True),
+        "_local_scalar_dense": view(lambda x: x, X),  # where data decide a shape, its reader says so
         # A symbolic size: known here, for shapes are.
         "sym_size": lambda c: only(c.b.constant(np.asarray(c.input().shape[c.axis("dim", c.input().rank)]))),
     }

@@ -15,10 +15,13 @@ from polyloom.frontends.graph.core import (
     at,
     cast,
     counted_before,
+    filled,
     flag,
+    gathered_elements,
     integer,
     is_nan,
     mapped,
+    middle_of_numbers,
     of_rank,
     only,
     op,
@@ -71,6 +74,21 @@ def _middle(c: Call, x: Value, at: int) -> tuple[Value, Value]:
     )
 
 
+def _nan_median(c: Call) -> Sequence[Value]:
+    """The middle element of those that are not NaN."""
+    x = c.input()
+    if not x.type.is_float:
+        return _median(c)
+    if c.given("dim") and x.rank == 0:
+        return itself(c)
+    if not c.given("dim"):
+        flat = reshaped(c.b, x, [x.size])
+        return only(squeezed(middle_of_numbers(c.b, flat, 0, ElementType.INT64)[0], [0]))
+    at = c.axis("dim", x.rank)
+    found = middle_of_numbers(c.b, x, at, ElementType.INT64)
+    return found if c.flag("keepdim") else [squeezed(v, [at]) for v in found]
+
+
 def _element_in_order(c: Call, x: Value, at: int, rank: int) -> Sequence[Value]:
     found = of_rank(c.b, x, at, rank, ElementType.INT64)
     return found if c.flag("keepdim") else [squeezed(v, [at]) for v in found]
@@ -78,9 +96,10 @@ def _element_in_order(c: Call, x: Value, at: int, rank: int) -> Sequence[Value]:
 
 def _searched(c: Call) -> Sequence[Value]:
     """``searchsorted``: where values belong in sorted rows, or all of them in one row."""
-    refuse_if(c.given("sorter"), "rows in an order of their own")
-    equal_too = c.flag("right") or c.text("side", "left") == "right"
-    return only(_placed_in_order(c, c.input("sorted_sequence"), equal_too=equal_too))
+    equal_too, rows = c.flag("right") or c.text("side", "left") == "right", c.input("sorted_sequence")
+    if c.given("sorter"):
+        rows = gathered_elements(c.b, rows, rows.rank - 1, c.input("sorter"))
+    return only(_placed_in_order(c, rows, equal_too=equal_too))
 
 
 def _bucket(c: Call) -> Sequence[Value]:
@@ -102,8 +121,10 @@ _of_axis = op(ranked, X, at("dim", -1), integer("k"), largest=flag("largest", Tr
 def _top(c: Call) -> Sequence[Value]:
     if c.input().rank:
         return _of_axis(c)
-    refuse_if(c.integer("k") != 1, f"{c.integer('k')} of 1 element")
     c.flag("largest", True)  # no matter: there is one
+    if c.integer("k") == 0:
+        return [filled(c.b, (0,), 0, kind) for kind in (c.type, ElementType.INT64)]
+    refuse_if(c.integer("k") != 1, f"{c.integer('k')} of 1 element")
     return itself(c)
 
 
@@ -124,6 +145,7 @@ OPERATIONS = operations(
         "sort": _sorted,
         "argsort": lambda c: _sorted(c)[1:],
         "median": _median,
+        "nanmedian": _nan_median,
         "kthvalue": _of_rank,
         "bucketize": _bucket,
         "searchsorted": _searched,

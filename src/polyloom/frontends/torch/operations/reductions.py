@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import prod
 
 from polyloom.frontends.graph.composites import losses
 from polyloom.frontends.graph.composites.normalisation import centred
@@ -33,7 +32,6 @@ from polyloom.frontends.graph.core import (
     only,
     op,
     reduced,
-    refuse_if,
     reshaped,
     scalar,
     squeezed,
@@ -107,13 +105,8 @@ def _spread(c: Call, *, root: bool, with_mean: bool = False) -> Sequence[Value]:
     x = c.input()
     at = c.axes("dim", x.rank)
     correction = c.attribute("correction", 1) if "unbiased" not in c.arguments else int(c.flag("unbiased"))
-    count = prod(x.shape[k] for k in at)
-    refuse_if(
-        count <= correction or correction != int(correction),
-        f"a variance of {count} elements with the correction {correction}",
-    )
     middle, without = centred(c.b, x, at)
-    found = variance(c.b, without, at, int(correction))
+    found = variance(c.b, without, at, correction)
     found = mapped(c.b, scalar.sqrt, found) if root else found
     kept = [v if c.flag("keepdim") else squeezed(v, at) for v in (found, middle)]
     return kept if with_mean else kept[:1]
