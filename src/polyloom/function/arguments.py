@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,19 +42,23 @@ def named(
     arrays: Sequence[Any],
     given: Mapping[str, Any],
     whose: object,
-    unused: Collection[str] = (),
+    every: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return arguments by name; errors show ``whose``, and what is ``unused``.
+    """Return arguments by name; errors show ``whose``.
+
+    ``every``: the names of a model's inputs, with those that no result depends on; all may be given in order.
 
     Errors: ``argument-count``, ``argument-twice``.
     """
     if len(arrays) > len(names):  # a program of PyTorch has no input where its example was None
         arrays = [array for array in arrays if array is not None]
+    if len(names) < len(arrays) == len(every):
+        pairs = [(name, array) for name, array in zip(every, arrays, strict=True) if name in names]
+        names, arrays = [name for name, _ in pairs], [array for _, array in pairs]
     if len(arrays) > len(names):
         message = f"{len(arrays)} arguments for {len(names)}"
-        notes = (
-            [f"no result depends on {', '.join(f'`{name}`' for name in sorted(unused))}"] if unused else []
-        )
+        unused = ", ".join(f"`{name}`" for name in every if name not in names)
+        notes = [f"no result depends on {unused}"] if unused else []
         raise PolyloomError(error("argument-count", message, notes=notes, helps=[f"`{whose!r}`"]))
     found = dict(zip(names, arrays, strict=False))
     twice = [name for name in given if name in found]

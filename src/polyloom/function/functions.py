@@ -452,7 +452,7 @@ class Function(Repeating):
     def _given(self, arrays: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """Return arguments by name. Errors: ``argument-count``, ``argument-twice``, ``input-missing``."""
         ends = self._ends
-        found = named(list(self.inputs), arrays, given, self, () if ends is None else ends.unused)
+        found = named(list(self.inputs), arrays, given, self, () if ends is None else ends.order)
         for name, value in found.items():
             if value is None and name in self.inputs and self.inputs[name].type != UNUSED:
                 helps = [f"give an array {self.inputs[name]!r}"]

@@ -259,6 +259,7 @@ def _ends(ends: Ends) -> Document:
         },
         "unused": sorted(ends.unused),
         "narrow": dict(ends.narrow),
+        "order": list(ends.order),
     }
 
 
@@ -271,4 +272,5 @@ def _ends_of(document: Document) -> Ends:
         {name: (tensor, ElementType(kind), tuple(shape)) for name, (tensor, kind, shape) in results},
         frozenset(document["unused"]),
         document["narrow"],
+        tuple(document["order"]),
     )

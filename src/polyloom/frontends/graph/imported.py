@@ -42,6 +42,7 @@ class Ends:
     those that are no weights, each with its type in the model. ``results``: by their names in the model the
     tensor of the program, the type and the shape. ``unused``: inputs that nothing depends on. ``narrow``:
     by their names in the model the formats of those that programs hold in wider types (``FORMATS``).
+    ``order``: all inputs of the model in its order, with those that nothing depends on.
     """
 
     program_inputs: tuple[str, ...]
@@ -50,6 +51,7 @@ class Ends:
     results: Mapping[str, tuple[str, ElementType, tuple[int, ...]]]
     unused: frozenset[str]
     narrow: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
 
     def inputs(self, given: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return what is given by the names of the program. Errors: ``input-unknown``."""
@@ -98,6 +100,7 @@ class Imported:
     - ``narrow``: the formats of its inputs and outputs that the program holds in wider types.
     - ``remarks``: what of the model is not in the program, though results do not need it.
     - ``sized``: what may be given a size: the model's inputs, and the dimensions that it leaves open.
+    - ``order``: all inputs of the model in its order.
     """
 
     program: Program
@@ -111,6 +114,7 @@ class Imported:
     sized: tuple[str, ...] = ()
     narrow: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[Diagnostic, ...] = ()
+    order: tuple[str, ...] = ()
 
     @cached_property
     def ends(self) -> Ends:
@@ -118,7 +122,7 @@ class Imported:
         inputs = tuple(self.program.inputs)
         results = {name: (v.tensor, v.type, v.shape) for name, v in self.results.items()}
         names = {name: original for name, original in self.names.items() if name in inputs}
-        return Ends(inputs, names, self.arguments, results, self.unused, self.narrow)
+        return Ends(inputs, names, self.arguments, results, self.unused, self.narrow, self.order)
 
     def type_name(self, name: str, kind: ElementType) -> str:
         """Return what the model calls the type of one of its inputs and outputs."""

@@ -448,6 +448,7 @@ def _finished(
         rows,
         frozenset({*(n for n, v in bound.items() if v.tensor not in program.inputs)}),
         remarks=tuple(builder.remarks),
+        order=tuple(bound),
     )
 
 
