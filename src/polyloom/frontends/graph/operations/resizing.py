@@ -14,9 +14,11 @@ from polyloom.frontends.graph.basis import (
     Builder,
     CompareOp,
     Expression,
+    Function,
     Refused,
     Value,
     check_constant,
+    is_nan,
     refuse_if,
     scalar,
     unsqueezed,
@@ -71,6 +73,10 @@ def position(place: int, axis: Axis, coordinates: str, kind: type[np.floating[An
     match coordinates:
         case "half_pixel":
             return float((at + half) / scale - half)
+        case "torch_half_pixel":
+            return float(kind(1 / axis.scale) * (at + half) - half)
+        case "torch_align_corners":
+            return float(at * (kind(axis.size - 1) / kind(axis.wanted - 1))) if axis.wanted > 1 else 0.0
         case "asymmetric":
             return float(at / scale)
         case "align_corners":
@@ -135,6 +141,23 @@ def weights(axis: Axis, method: Method) -> NDArray:
     return found
 
 
+def looked_at(axis: Axis, method: Method) -> NDArray:
+    """Tell which elements each element of the result is computed of, ``[wanted][size]``.
+
+    Those with the weight 0 among them: NaN and infinities there make it NaN.
+    """
+    found = np.zeros((axis.wanted, axis.size), np.bool_)
+    before, after = (0, 1) if method.mode == "linear" else (1, 2)
+    for place in range(axis.wanted):
+        x = position(place, axis, method.coordinates, method.positions)
+        middle = floor(max(x, 0) if method.mode == "linear" else x)
+        reach = np.arange(middle - before, middle + after + 1)
+        if method.exclude_outside:
+            reach = reach[(reach >= 0) & (reach < axis.size)]
+        found[place, np.clip(reach, 0, axis.size - 1)] = True
+    return found
+
+
 def _add_row(row: NDArray, x: float, axis: Axis, method: Method) -> None:
     shrink = min(axis.scale, 1.0) if method.antialias else 1.0
     reach = (1 if method.mode == "linear" else 2) / shrink
@@ -163,7 +186,9 @@ def resized(b: Builder, x: Value, axes: dict[int, Axis], method: Method, outside
         elif method.mode in ("linear", "cubic"):
             matrix = weights(one, method)
             inside = np.asarray(~np.isnan(matrix).any(axis=1))
-            x = along(b, x, k, np.nan_to_num(matrix))
+            x = along(
+                b, x, k, np.nan_to_num(matrix), looked=None if method.antialias else looked_at(one, method)
+            )
         else:
             raise Refused(f"the mode `{method.mode}`")
         if not inside.all():
@@ -173,21 +198,31 @@ def resized(b: Builder, x: Value, axes: dict[int, Axis], method: Method, outside
     return x
 
 
-def along(b: Builder, x: Value, k: int, matrix: NDArray, hint: str = "resized") -> Value:
+def along(
+    b: Builder, x: Value, k: int, matrix: NDArray, hint: str = "resized", looked: NDArray | None = None
+) -> Value:
     """Return the product of an axis with a constant matrix ``[wanted][size]``. Raises ``Refused``.
 
-    Elements with the weight 0 are not looked at: infinities and NaN stay where they are.
+    Elements with the weight 0 are not looked at, so that infinities and NaN stay where they are, but those of
+    ``looked`` are: then the weight of all others is NaN.
     """
+    function: Function = _weighted
+    if looked is not None and (looked & (matrix == 0)).any():
+        matrix, function = np.where(looked | (matrix != 0), matrix, np.nan), _weighted_if_number
     labels = "".join(chr(ord("A") + n) for n in range(x.rank))
     kind = x.type
     refuse_if(not kind.is_float, f"interpolation of {kind.value}")
     constant = b.constant(matrix.astype(kind.dtype))
     output = labels.replace(labels[k], "z")
-    return einsum(b, [labels, f"z{labels[k]}"], output, [x, constant], _weighted, hint)
+    return einsum(b, [labels, f"z{labels[k]}"], output, [x, constant], function, hint)
 
 
 def _weighted(x: Expression, weight: Expression) -> Expression:
     return scalar.select(scalar.compare(CompareOp.EQ, weight, 0), 0, scalar.multiply(x, weight))
+
+
+def _weighted_if_number(x: Expression, weight: Expression) -> Expression:
+    return scalar.select(is_nan(weight), 0, scalar.multiply(x, weight))
 
 
 def padding_gradient(b: Builder, dy: Value, before: Sequence[int], after: Sequence[int], mode: str) -> Value:

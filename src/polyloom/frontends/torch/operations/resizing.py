@@ -18,6 +18,7 @@ from polyloom.frontends.graph.core import (
     along,
     check_constant,
     check_places,
+    looked_at,
     only,
     refuse_if,
     sampled,
@@ -66,14 +67,14 @@ def _weighted(c: Call, method: Method) -> Sequence[Value]:
     """Multiply each axis with a constant matrix."""
     x, corners = _operand(c), c.flag("align_corners")
     kind = np.float64 if x.type is ElementType.FLOAT64 else np.float32
-    by_corners = corners and not method.antialias
-    way = replace(method, coordinates="align_corners" if by_corners else "half_pixel", positions=kind)
+    coordinates = "torch_align_corners" if corners else "torch_half_pixel"
+    way = replace(method, coordinates="half_pixel" if method.antialias else coordinates, positions=kind)
     sizes = _sizes(c, x)
     for k, (new, scale) in enumerate(sizes):
         old = x.shape[2 + k]
-        factor = new / old if by_corners else _between_corners(old, new) if corners else 1 / scale
-        matrix = weights(Axis(old, new, factor), way)
-        x = along(c.b, x, 2 + k, matrix, "" if k == len(sizes) - 1 else f"axis{k}")
+        axis = Axis(old, new, _between_corners(old, new) if corners and method.antialias else 1 / scale)
+        looked = None if method.antialias or old == new else looked_at(axis, way)
+        x = along(c.b, x, 2 + k, weights(axis, way), "" if k == len(sizes) - 1 else f"axis{k}", looked)
     return only(x)
 
 
