@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +13,26 @@ from polyloom.frontends.graph import scalar
 from polyloom.ir.expressions import BinaryOp, CompareOp, Expression, UnaryOp
 from polyloom.ir.scalar_functions.small_floats import FloatFormat
 from polyloom.ir.types import ElementType
+
+
+def rounded_once(function: Callable[..., Expression]) -> Callable[..., Expression]:
+    """Return a function that computes halves in float32 and rounds its result once, as frameworks do.
+
+    x * 0.5 * (erf(x / sqrt(2)) + 1)  becomes  half(v * 0.5 * (erf(v / sqrt(2)) + 1)), v = float(x)
+    """
+
+    @wraps(function)
+    def computed(x: Expression, *others: Any, **named: Any) -> Expression:
+        if x.type is not ElementType.FLOAT16:
+            return function(x, *others, **named)
+        return scalar.convert(function(*map(_wide, (x, *others)), **named), ElementType.FLOAT16)
+
+    return computed
+
+
+def _wide(operand: Any) -> Any:
+    is_half = getattr(operand, "type", None) is ElementType.FLOAT16
+    return scalar.convert(operand, ElementType.FLOAT32) if is_half else operand
 
 
 def floor_remainder(a: Expression, b: Expression) -> Expression:
@@ -94,6 +117,7 @@ def unless_zero(x: Expression, found: Expression) -> Expression:
     return scalar.select(scalar.equal(x, 0), scalar.number(0, found.type), found)
 
 
+@rounded_once
 def times_log(a: Expression, b: Expression) -> Expression:
     """Return ``a * log(b)``, 0 where ``a`` is 0."""
     return unless_zero(a, a * scalar.log(b))
@@ -104,17 +128,20 @@ def relu(x: Expression) -> Expression:
     return scalar.maximum(x, 0)
 
 
+@rounded_once
 def softplus(x: Expression) -> Expression:
     """Return ``log(exp(x) + 1)``, without overflow, and right where it is small."""
     return scalar.maximum(x, 0) + log1p(scalar.exp(-scalar.absolute(x)))
 
 
+@rounded_once
 def expm1(x: Expression) -> Expression:
     """Return ``exp(x) - 1`` as ``2 t / (1 - t)`` with ``t = tanh(x / 2)`` near 0, where nothing cancels."""
     half = scalar.tanh(x * 0.5)
     return scalar.select(scalar.absolute(x) < 0.5, half * 2 / (1 - half), scalar.exp(x) - 1)
 
 
+@rounded_once
 def log1p(x: Expression) -> Expression:
     """Return ``log(1 + x)`` as ``2 atanh(x / (2 + x))`` by its series near 0, where nothing cancels."""
     s = x / (x + 2)
@@ -129,6 +156,7 @@ def leaky(x: Expression, slope: Expression | float) -> Expression:
     return scalar.select(x < 0, x * slope, x)
 
 
+@rounded_once
 def elu(x: Expression, alpha: float, scale: float = 1.0, inner: float = 1.0) -> Expression:
     """Return ``scale * (x > 0 ? x : alpha * (exp(x / inner) - 1))``."""
     negative = expm1(x if inner == 1.0 else x / inner) * alpha
@@ -149,36 +177,43 @@ def clipped(x: Expression, low: Expression | float, high: Expression | float) ->
     return scalar.minimum(scalar.maximum(x, low), high)
 
 
+@rounded_once
 def silu(x: Expression) -> Expression:
     """Return ``x * sigmoid(x)``."""
     return x * scalar.sigmoid(x)
 
 
+@rounded_once
 def mish(x: Expression) -> Expression:
     """Return ``x * tanh(softplus(x))``."""
     return x * scalar.tanh(softplus(x))
 
 
+@rounded_once
 def softsign(x: Expression) -> Expression:
     """Return ``x / (|x| + 1)``."""
     return x / (scalar.absolute(x) + 1)
 
 
+@rounded_once
 def sigmoid_gradient(g: Expression, y: Expression) -> Expression:
     """Return ``g * y * (1 - y)``, of the result ``y``."""
     return g * y * (1 - y)
 
 
+@rounded_once
 def tanh_gradient(g: Expression, y: Expression) -> Expression:
     """Return ``g * (1 - y * y)``, of the result ``y``."""
     return g * (1 - scalar.square(y))
 
 
+@rounded_once
 def hard_sigmoid(x: Expression, alpha: float, beta: float) -> Expression:
     """Return ``max(0, min(1, alpha * x + beta))``."""
     return scalar.maximum(scalar.minimum(x * alpha + beta, 1), 0)
 
 
+@rounded_once
 def gelu(x: Expression, *, tanh: bool) -> Expression:
     """Return ``x * Phi(x)``, or its approximation by tanh."""
     if not tanh:
@@ -187,6 +222,7 @@ def gelu(x: Expression, *, tanh: bool) -> Expression:
     return x * 0.5 * (scalar.tanh(inner) + 1)
 
 
+@rounded_once
 def asinh(x: Expression) -> Expression:
     """Return the inverse of sinh: odd, so that nothing cancels."""
     a = scalar.absolute(x)
@@ -195,6 +231,7 @@ def asinh(x: Expression) -> Expression:
     return scalar.select(x < 0, -found, found)
 
 
+@rounded_once
 def acosh(x: Expression) -> Expression:
     """Return the inverse of cosh; NaN below 1, from the first root."""
     above = x - 1
@@ -207,6 +244,7 @@ def _or_log(x: Expression, found: Expression) -> Expression:
     return scalar.select(x > large, scalar.log(x) + math.log(2), found)
 
 
+@rounded_once
 def atanh(x: Expression) -> Expression:
     """Return the inverse of tanh: odd, so that nothing cancels."""
     a = scalar.absolute(x)

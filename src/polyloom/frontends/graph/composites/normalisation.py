@@ -18,9 +18,9 @@ from polyloom.frontends.graph.basis import (
     squeezed,
     unsqueezed,
 )
-from polyloom.frontends.graph.functions import unless_zero
+from polyloom.frontends.graph.functions import rounded_once, unless_zero
 from polyloom.frontends.graph.operations.convolution import Window
-from polyloom.frontends.graph.operations.elementwise import cast, mapped
+from polyloom.frontends.graph.operations.elementwise import cast, halves_wide, mapped
 from polyloom.frontends.graph.operations.movement import reshaped
 from polyloom.frontends.graph.operations.pooling import pooled
 from polyloom.frontends.graph.operations.reductions import mean, reduced, variance
@@ -28,6 +28,7 @@ from polyloom.frontends.graph.operations.reductions import mean, reduced, varian
 # -- softmax
 
 
+@halves_wide
 def softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:
     """Return the softmax along axes: maximum, exp, sum, quotient."""
     largest = reduced(b, Combine.MAXIMUM, x, axes, hint="max")
@@ -35,6 +36,7 @@ def softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:
     return mapped(b, scalar.divide, powers, reduced(b, Combine.ADD, powers, axes, hint="sum"))
 
 
+@halves_wide
 def safe_softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:
     """Return the softmax, and 0 where all elements are minus infinity: nothing to look at."""
     largest = reduced(b, Combine.MAXIMUM, x, axes, hint="max")
@@ -44,6 +46,7 @@ def safe_softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:
     return mapped(b, lambda v, s: unless_zero(s, v / s), powers, total)
 
 
+@halves_wide
 def log_softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:
     """Return the logarithm of the softmax: ``(x - max) - log(sum(exp(x - max)))``."""
     largest = reduced(b, Combine.MAXIMUM, x, axes, hint="max")
@@ -52,12 +55,14 @@ def log_softmax(b: Builder, x: Value, axes: Collection[int]) -> Value:
     return mapped(b, lambda v, s: v - scalar.log(s), shifted, total)
 
 
+@halves_wide
 def softmax_gradient(b: Builder, dy: Value, y: Value, axes: Collection[int]) -> Value:
     """Return ``y * (dy - sum(dy * y))``, of the result ``y``."""
     total = reduced(b, Combine.ADD, [dy, y], axes, scalar.multiply, hint="sum")
     return mapped(b, lambda g, v, s: v * (g - s), dy, y, total)
 
 
+@halves_wide
 def log_softmax_gradient(b: Builder, dy: Value, y: Value, axes: Collection[int]) -> Value:
     """Return ``dy - exp(y) * sum(dy)``, of the result ``y``."""
     total = reduced(b, Combine.ADD, dy, axes, hint="sum")
@@ -97,6 +102,7 @@ def per_channel(value: Value | None, rank: int, axis: int = 1) -> Value | None:
     return None if value is None else unsqueezed(value, [k for k in range(rank) if k != axis])
 
 
+@halves_wide
 def normalised(
     b: Builder,
     x: Value,
@@ -127,6 +133,7 @@ def layer_norm(
     return affine(b, cast(b, unit, x.type, "narrow"), scale, shift), middle, inverse
 
 
+@halves_wide
 def rms_norm(
     b: Builder,
     x: Value,
@@ -141,6 +148,7 @@ def rms_norm(
     return affine(b, cast(b, unit, x.type, "narrow"), scale, None)
 
 
+@halves_wide
 def group_norm(
     b: Builder,
     x: Value,
@@ -174,7 +182,8 @@ def batch_norm(b: Builder, x: Value, parameters: Sequence[Value], epsilon: float
     """
     others = [k for k in range(x.rank) if k != axis]
     given = (unsqueezed(p, others) for p in parameters)
-    return mapped(b, lambda v, s, t, m, q: (v - m) * scalar.rsqrt(q + epsilon) * s + t, x, *given)
+    function = rounded_once(lambda v, s, t, m, q: (v - m) * scalar.rsqrt(q + epsilon) * s + t)
+    return mapped(b, function, x, *given)
 
 
 def batch_norm_gradient(

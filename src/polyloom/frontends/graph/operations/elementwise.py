@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from polyloom.frontends.graph.basis import (
     iterators,
     scalar,
 )
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
@@ -53,6 +57,40 @@ def mapped(b: Builder, function: Function, *values: Any, hint: str = "") -> Valu
 
     terms = [Term(v, axes) for v in wide]
     return b.statement(wide[0].shape, terms, wide[0].shape, axes, of_elements, hint=hint)
+
+
+def halves_wide(core: Callable[P, R]) -> Callable[P, R]:
+    """Return a core operation that takes halves as float32 and rounds its results once, as frameworks do.
+
+    Its second argument, behind the builder, says whether it is of halves: a value, or a list of them.
+    """
+
+    @wraps(core)
+    def computed(*given: P.args, **named: P.kwargs) -> R:
+        arguments: Any = given
+        b, x, *_ = arguments
+        first = x if isinstance(x, Value) else x[0]
+        if first.type is not ElementType.FLOAT16:
+            return core(*given, **named)
+        wide: Any = [_converted(b, v, ElementType.FLOAT32) for v in arguments]
+        others: Any = {name: _converted(b, v, ElementType.FLOAT32) for name, v in named.items()}
+        found: R = _converted(b, core(*wide, **others), ElementType.FLOAT16)
+        return found
+
+    return computed
+
+
+_FLOATS = (ElementType.FLOAT16, ElementType.FLOAT32)
+
+
+def _converted(b: Builder, given: Any, kind: ElementType) -> Any:
+    """Return halves and floats among values, and in lists of them, in a type; all else as it is."""
+    if isinstance(given, Value):
+        hint = "wide" if kind is ElementType.FLOAT32 else ""
+        return cast(b, given, kind, hint) if given.type in _FLOATS else given
+    if isinstance(given, list | tuple):
+        return type(given)(_converted(b, v, kind) for v in given)
+    return given
 
 
 def cast(b: Builder, value: Value, kind: ElementType, hint: str = "") -> Value:

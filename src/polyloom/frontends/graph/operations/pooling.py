@@ -29,7 +29,7 @@ from polyloom.frontends.graph.basis import (
     sliced,
 )
 from polyloom.frontends.graph.operations.convolution import Window
-from polyloom.frontends.graph.operations.elementwise import filled, mapped
+from polyloom.frontends.graph.operations.elementwise import filled, halves_wide, mapped
 from polyloom.frontends.graph.operations.indexing import chosen
 from polyloom.frontends.graph.operations.movement import padded, reshaped
 from polyloom.frontends.graph.operations.scattering import elements_updated
@@ -85,6 +85,7 @@ def max_pool(b: Builder, x: Value, window: Window) -> Value:
     return pooled(b, x, window, Combine.MAXIMUM, border=x.type.lowest)
 
 
+@halves_wide
 def average_pool(b: Builder, x: Value, window: Window, counted: Window | None) -> Value:
     """Return the means of windows. ``counted``: a window whose padding counts; None: elements alone count."""
     total = pooled(b, x, window, Combine.ADD, hint="sum")

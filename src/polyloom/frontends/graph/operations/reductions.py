@@ -27,7 +27,7 @@ from polyloom.frontends.graph.basis import (
     squeezed,
     unsqueezed,
 )
-from polyloom.frontends.graph.operations.elementwise import mapped
+from polyloom.frontends.graph.operations.elementwise import halves_wide, mapped
 from polyloom.ir.reductions import neutral
 
 
@@ -60,6 +60,7 @@ def reduced(
     return unsqueezed(result, sorted(axes)) if keep else result
 
 
+@halves_wide
 def mean(b: Builder, value: Value, axes: Collection[int], *, keep: bool = True, hint: str = "mean") -> Value:
     """Return the mean along axes: the sum, then divided by the number of elements (0 of none)."""
     count = prod(value.shape[k] for k in axes)
@@ -67,6 +68,7 @@ def mean(b: Builder, value: Value, axes: Collection[int], *, keep: bool = True, 
     return mapped(b, lambda x: scalar.divide(x, count), total, hint=hint) if count != 1 else total
 
 
+@halves_wide
 def variance(b: Builder, centred: Value, axes: Collection[int], correction: float = 0) -> Value:
     """Return the sum of squares of centred elements along axes over ``count - correction``, or over 0."""
     count = max(prod(centred.shape[k] for k in axes) - correction, 0)
@@ -82,6 +84,7 @@ def norm_parts(order: float) -> tuple[Function, Function]:
     return lambda v: scalar.power(scalar.absolute(v), order), lambda v: scalar.power(v, 1 / order)
 
 
+@halves_wide
 def norm(
     b: Builder,
     values: Value | Sequence[Value],
@@ -172,6 +175,7 @@ def cumulative_extreme(
     return values, found
 
 
+@halves_wide
 def log_sum_exp(b: Builder, x: Value, axes: Collection[int], *, keep: bool) -> Value:
     """Return ``max + log(sum(exp(x - max)))``; the maximum is taken out where it is finite."""
     largest = reduced(b, Combine.MAXIMUM, x, axes, hint="max")

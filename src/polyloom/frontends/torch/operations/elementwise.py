@@ -50,6 +50,7 @@ from polyloom.frontends.graph.core import (
     power,
     refuse_if,
     relu,
+    rounded_once,
     scalar,
     selu,
     shifted,
@@ -120,6 +121,24 @@ def _scaled(x: Expression, factor: float) -> Expression:
     return x if factor == 1 else scalar.multiply(x, factor)
 
 
+@rounded_once
+def _scaled_sum(x: Expression, y: Expression, n: float) -> Expression:
+    return x + y * n
+
+
+@rounded_once
+def _scaled_difference(x: Expression, y: Expression, n: float) -> Expression:
+    return x - y * n
+
+
+def _sum(x: Expression, y: Expression, n: float) -> Expression:
+    return x + y if n == 1 else _scaled_sum(x, y, n)
+
+
+def _difference(x: Expression, y: Expression, n: float) -> Expression:
+    return x - y if n == 1 else _scaled_difference(x, y, n)
+
+
 def floor_divided(a: Expression, b: Expression) -> Expression:
     """Return the quotient rounded down; of floats without the rounding of ``a / b`` in between."""
     if not a.type.is_float:
@@ -154,7 +173,7 @@ def _power(c: Call) -> Sequence[Value]:
 
 def _addc(product: Function) -> Lowering:
     """Return ``self + value * product(tensor1, tensor2)``."""
-    function = lambda x, y, z, n: x + _scaled(product(y, z), n)  # noqa: E731
+    function = rounded_once(lambda x, y, z, n: x + _scaled(product(y, z), n))
     return maps(function, SELF, operand("tensor1"), operand("tensor2"), attribute("value", 1))
 
 
@@ -196,6 +215,7 @@ def _elu(x: Expression, alpha: float, scale: float, inner: float) -> Expression:
     return elu(x, alpha, scale, 1 / inner)
 
 
+@rounded_once
 def _softplus(x: Expression, beta: float, threshold: float) -> Expression:
     return scalar.select(x * beta > threshold, x, softplus(x * beta) / beta)
 
@@ -214,6 +234,7 @@ def _softshrink(x: Expression, bound: float) -> Expression:
     return scalar.select(x > bound, x - bound, scalar.select(x < -bound, x + bound, x * 0))
 
 
+@rounded_once
 def _hardsigmoid(x: Expression) -> Expression:
     return clipped(x + 3, 0, 6) / 6
 
@@ -278,6 +299,7 @@ def _unless_nan(function: Function, x: Expression, y: Expression) -> Expression:
     return scalar.select(is_nan(x), y, scalar.select(is_nan(y), x, function(x, y)))
 
 
+@rounded_once
 def _between(x: Expression, y: Expression, weight: Expression) -> Expression:
     """Return ``x + weight * (y - x)``, from the nearer end, so that it is exact at both."""
     near = scalar.absolute(weight) < 0.5
@@ -330,13 +352,13 @@ _UNARY: dict[str, Function] = {
     "silu": silu,
     "mish": mish,
     "hardsigmoid": _hardsigmoid,
-    "hardswish": lambda x: x * _hardsigmoid(x),
+    "hardswish": rounded_once(lambda x: x * _hardsigmoid(x)),
     "log_sigmoid": lambda x: -softplus(-x),
     "softsign": softsign,
     "selu": selu,
-    "rad2deg": lambda x: x * (180 / math.pi),
+    "rad2deg": rounded_once(lambda x: x * (180 / math.pi)),
     "frac": lambda x: x - scalar.unary(UnaryOp.TRUNC, x),
-    "deg2rad": lambda x: x * (math.pi / 180),
+    "deg2rad": rounded_once(lambda x: x * (math.pi / 180)),
 }
 
 _BINARY: dict[str, Function] = {
@@ -374,7 +396,6 @@ _BITWISE: dict[str, Lowering] = {
     "left_shift": maps(partial(shifted, left=True), *_TERMS),
     "right_shift": maps(partial(shifted, left=False), *_TERMS),
 }
-_LESS = lambda x, y, n: x - _scaled(y, n)  # noqa: E731
 _QUOTIENT = maps(_quotient, *_TERMS, attribute("rounding_mode"))
 _CONVERTED = op(cast, From(lambda c: c.input("self" if "self" in c.arguments else "x")), TYPE)
 _CONVERSIONS = ("to", "_to_copy", "type_as", "float", "double", "half", "long", "int", "bool")
@@ -389,9 +410,9 @@ OPERATIONS = operations(
         **{name: _compared(op) for name, op in _COMPARED.items()},
         **dict.fromkeys(_SAME, view(lambda x: x, X)),
         **dict.fromkeys((*_CONVERSIONS, "convert_element_type"), _CONVERTED),
-        "add": _of_kind(_either, maps(lambda x, y, n: x + _scaled(y, n), *_TERMS, attribute("alpha", 1))),
-        **dict.fromkeys(("sub", "subtract"), maps(_LESS, *_TERMS, attribute("alpha", 1))),
-        "rsub": maps(_LESS, *_TERMS[::-1], attribute("alpha", 1)),
+        "add": _of_kind(_either, maps(_sum, *_TERMS, attribute("alpha", 1))),
+        **dict.fromkeys(("sub", "subtract"), maps(_difference, *_TERMS, attribute("alpha", 1))),
+        "rsub": maps(_difference, *_TERMS[::-1], attribute("alpha", 1)),
         **dict.fromkeys(("mul", "multiply"), _PRODUCT),
         **dict.fromkeys(("div", "divide", "true_divide"), _QUOTIENT),
         "maximum": LARGER,

@@ -103,12 +103,13 @@ def _amount(c: Call, combine: Combine) -> Sequence[Value]:
 def _spread(c: Call, *, root: bool, with_mean: bool = False) -> Sequence[Value]:
     """The variance or its root; ``correction`` (or ``unbiased``) tells what it is divided by."""
     x = c.input()
+    x = cast(c.b, x, ElementType.FLOAT32, "wide") if x.type is ElementType.FLOAT16 else x
     at = c.axes("dim", x.rank)
     correction = c.attribute("correction", 1) if "unbiased" not in c.arguments else int(c.flag("unbiased"))
     middle, without = centred(c.b, x, at)
     found = variance(c.b, without, at, correction)
     found = mapped(c.b, scalar.sqrt, found) if root else found
-    kept = [v if c.flag("keepdim") else squeezed(v, at) for v in (found, middle)]
+    kept = [cast(c.b, v if c.flag("keepdim") else squeezed(v, at), c.type) for v in (found, middle)]
     return kept if with_mean else kept[:1]
 
 
