@@ -43,9 +43,10 @@ _OF_OPERATIONS: Mapping[str, tuple[str, ...]] = {
     ),
     "convolution_backward": ("bias_sizes", "output_padding"),
     "cross_entropy_loss": ("ignore_index",),
-    "linalg_inv_ex": ("check_errors",),
+    **dict.fromkeys(("linalg_inv_ex", "linalg_solve_ex", "_linalg_solve_ex"), ("check_errors",)),
     "max_pool2d_with_indices_backward": ("indices",),
     "max_pool3d_with_indices_backward": ("indices",),
+    "max_unpool3d": ("stride", "padding"),
     "native_group_norm": ("N", "C", "HxW"),
     "embedding": ("padding_idx",),
     **dict.fromkeys(("new_empty", "new_full", "new_ones", "new_zeros"), ("self",)),
@@ -54,7 +55,7 @@ _OF_OPERATIONS: Mapping[str, tuple[str, ...]] = {
 }
 """What does not matter where the lowering does not ask for it: rates of what only training drops or keeps,
 labels to be ignored where there are probabilities, rows without a gradient, what operands say themselves,
-where a new tensor lies whose elements are written later."""
+where a new tensor lies whose elements are written later, windows whose result has a stated size."""
 
 _NEUTRAL: Mapping[str, Any] = {
     "half_to_float": False,

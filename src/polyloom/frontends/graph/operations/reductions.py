@@ -76,9 +76,18 @@ def variance(b: Builder, centred: Value, axes: Collection[int], correction: floa
     return mapped(b, lambda x: scalar.divide(x, count), total, hint="variance")
 
 
+def _is_there(x: Expression) -> Expression:
+    return scalar.select(scalar.equal(x, 0), scalar.number(0, x.type), 1)
+
+
 def norm_parts(order: float) -> tuple[Function, Function]:
-    """Return what a norm adds up of each element, and what it makes of the sum. Raises ``Refused``."""
-    refuse_if(not 0 < order < np.inf, f"the norm of order {order}")
+    """Return what a norm adds up of each element, and what it makes of the sum; of order 0 it counts.
+
+    Raises ``Refused``.
+    """
+    refuse_if(not np.isfinite(order), f"the norm of order {order}")
+    if order == 0:
+        return _is_there, _same
     if order in (1, 2):
         return (scalar.absolute, _same) if order == 1 else (scalar.square, scalar.sqrt)
     return lambda v: scalar.power(scalar.absolute(v), order), lambda v: scalar.power(v, 1 / order)
@@ -96,15 +105,15 @@ def norm(
 ) -> Value:
     """Return the norm along axes, of several values that of their ``difference``; at infinity the extreme.
 
-    Raises ``Refused`` for an order that is not positive.
+    Of order 0 it is how many elements are not 0.
     """
     if np.isinf(order):
         combine = Combine.MAXIMUM if order > 0 else Combine.MINIMUM
         return reduced(b, combine, values, axes, lambda *v: scalar.absolute(difference(*v)), keep=keep)
     each, root = norm_parts(order)
-    hint = "" if order == 1 else "powers"
+    hint = "" if order in (0, 1) else "powers"
     total = reduced(b, Combine.ADD, values, axes, lambda *v: each(difference(*v)), keep=keep, hint=hint)
-    return total if order == 1 else mapped(b, root, total)
+    return total if order in (0, 1) else mapped(b, root, total)
 
 
 def iota(b: Builder, size: int, kind: ElementType) -> Value:

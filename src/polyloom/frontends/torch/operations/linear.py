@@ -216,6 +216,17 @@ def _inverse(c: Call) -> Sequence[Value]:
     return (inverse(c.b, x), fault)[: c.results]
 
 
+def _solved(c: Call) -> Sequence[Value]:
+    """``linalg.solve`` of few rows, by the inverse; not the factors that PyTorch keeps."""
+    a, y = c.input("A"), c.input("B")
+    refuse_if(a.rank < 2, f"a matrix of rank {a.rank}")
+    vector = y.rank == 1 or (y.rank == a.rank - 1 and y.shape == a.shape[:-1])
+    right = unsqueezed(y, [y.rank]) if vector else y
+    pair = (inverse(c.b, a), right)
+    found = matrix_product(c.b, *(pair if c.flag("left", True) else pair[::-1]))
+    return only(squeezed(found, [found.rank - 1]) if vector else found)
+
+
 OPERATIONS = operations(
     {
         # The determinant; not the matrices that PyTorch keeps of its way there.
@@ -224,6 +235,7 @@ OPERATIONS = operations(
             op(determinant, From(lambda c: c.input("A" if "A" in c.arguments else "self"))),
         ),
         **dict.fromkeys(("inverse", "linalg_inv", "linalg_inv_ex"), _inverse),
+        **dict.fromkeys(("linalg_solve", "linalg_solve_ex", "_linalg_solve_ex"), _solved),
         "linear": _linear,
         "mm": _product("mat2"),
         "bmm": _product("mat2"),

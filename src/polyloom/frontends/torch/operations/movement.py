@@ -281,7 +281,8 @@ def _padded(c: Call) -> Sequence[Value]:
     x, (before, after) = c.input(), _pads(c)
     mode = _pad_mode(c)
     if mode != "constant":
-        _check_not_cut(before, after)
+        if mode == "wrap":
+            _check_not_cut(before, after)
         return only(padded_by_mode(c.b, x, before, after, mode))
     number = c.attribute("value", 0)
     return only(padded(c.b, x, before, after, number if x.type.is_float else int(number)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from polyloom.frontends.graph.core import (
@@ -54,6 +55,8 @@ def _median(c: Call) -> Sequence[Value]:
         at = c.axis("dim", x.rank)
         found = _middle(c, x, at)
         return found if c.flag("keepdim") else [squeezed(v, [at]) for v in found]
+    if x.size == 0 and x.type.is_float:
+        return only(filled(c.b, (), math.nan, x.type))
     flat = reshaped(c.b, x, [x.size])
     return only(squeezed(_middle(c, flat, 0)[0], [0]))
 
@@ -77,7 +80,7 @@ def _middle(c: Call, x: Value, at: int) -> tuple[Value, Value]:
 def _nan_median(c: Call) -> Sequence[Value]:
     """The middle element of those that are not NaN."""
     x = c.input()
-    if not x.type.is_float:
+    if not x.type.is_float or x.size == 0:
         return _median(c)
     if c.given("dim") and x.rank == 0:
         return itself(c)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
+
 from polyloom.frontends.graph.composites import losses
 from polyloom.frontends.graph.composites.normalisation import centred
 from polyloom.frontends.graph.core import (
@@ -15,11 +17,10 @@ from polyloom.frontends.graph.core import (
     From,
     Function,
     Value,
-    X,
     arg_extreme,
-    at,
     broadcast,
     cast,
+    check_constant,
     cumulative,
     cumulative_extreme,
     cumulative_log_sum,
@@ -35,6 +36,7 @@ from polyloom.frontends.graph.core import (
     reshaped,
     scalar,
     squeezed,
+    taken,
     unsqueezed,
     variance,
 )
@@ -123,7 +125,15 @@ def _cumulative(c: Call, function: Callable[[Builder, Value, int], Value]) -> Se
 
 
 def _cumulative_extreme(*, largest: bool) -> Lowering:
-    return scalars_stay(op(cumulative_extreme, X, at("dim"), ElementType.INT64, largest=largest))
+    def lowered(c: Call) -> Sequence[Value]:
+        x = c.input()
+        digits = cast(c.b, x, ElementType.UINT8, "digits") if x.type is ElementType.BOOL else x
+        found, place = cumulative_extreme(
+            c.b, digits, c.axis("dim", x.rank), ElementType.INT64, largest=largest
+        )
+        return cast(c.b, found, x.type), place
+
+    return scalars_stay(lowered)
 
 
 def _loss(function: Function, *more: From) -> Lowering:
@@ -150,6 +160,20 @@ def _distances(c: Call) -> Sequence[Value]:
     left, right = c.input("x1"), c.input("x2")
     wide = broadcast([unsqueezed(left, [left.rank - 1]), unsqueezed(right, [right.rank - 2])])
     return only(norm(c.b, wide, [left.rank], c.number("p", 2), scalar.subtract, keep=False))
+
+
+def _distance(c: Call) -> Sequence[Value]:
+    """``dist``: the norm of the difference of two tensors."""
+    wide = broadcast([c.operand(name, c.type) for name in ("self", "other")])
+    return only(norm(c.b, wide, range(wide[0].rank), c.number("p", 2), scalar.subtract, keep=False))
+
+
+def _pair_distances(c: Call) -> Sequence[Value]:
+    """``pdist``: the norm of the difference of each row and each row behind it."""
+    x = c.input()
+    check_constant((x.shape[0], x.shape[0]), 8)
+    pairs = [taken(c.b, x, 0, places.tolist()) for places in np.triu_indices(x.shape[0], 1)]
+    return only(norm(c.b, pairs, [1], c.number("p", 2), scalar.subtract, keep=False))
 
 
 OPERATIONS = operations(
@@ -179,6 +203,8 @@ OPERATIONS = operations(
         "count_nonzero": _count,
         "std_mean": partial(_spread, root=True, with_mean=True),
         **dict.fromkeys(("cdist", "_cdist_forward"), _distances),
+        "dist": _distance,
+        **dict.fromkeys(("pdist", "_pdist_forward"), _pair_distances),
         "mse_loss": _loss(losses.squared),
         "l1_loss": _loss(losses.distance),
         "smooth_l1_loss": _loss(losses.smooth_distance, number("beta", 1)),
