@@ -59,6 +59,18 @@ def test_results_in_types_that_no_archive_names(torch: Any) -> None:
     assert all(torch.equal(a, b) for a, b in zip(found, wanted, strict=True))
 
 
+def test_a_program_that_pytorch_cannot_take_apart(torch: Any) -> None:
+    class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any, y: Any) -> Any:
+            try:
+                return x + y
+            except RuntimeError:  # export keeps the node that failed
+                return x
+
+    with pytest.raises(PolyloomError, match="PyTorch cannot take the program apart"):
+        polyloom.load(Module(), torch.ones(3), torch.ones(5))
+
+
 def test_an_einsum_stays_whole_where_the_rest_is_decomposed(torch: Any) -> None:
     class Module(torch.nn.Module):  # type: ignore[misc, name-defined]
         def forward(self, x: Any, y: Any) -> Any:

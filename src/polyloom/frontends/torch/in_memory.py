@@ -39,7 +39,16 @@ def archive_of(
         name_of = ".".join(str(operation).split(".")[:2])
         if name_of in known and name_of not in CHANGING:
             rules.pop(operation)
-    return _saved(torch, program.run_decompositions(rules)), name
+    return _saved(torch, _decomposed(program, rules)), name
+
+
+def _decomposed(program: Any, rules: Mapping[Any, Any]) -> Any:
+    try:
+        return program.run_decompositions(rules)
+    except Exception as fault:  # whatever PyTorch's tracing of its own rules raises
+        message = "PyTorch cannot take the program apart into operations"
+        helps = ["`program.run_decompositions()` shows where"]
+        raise PolyloomError(error("model-torch", message, notes=[_reason(fault)], helps=helps)) from fault
 
 
 def _saved(torch: Any, program: Any) -> bytes:
@@ -70,10 +79,13 @@ def _exported(torch: Any, module: Any, arguments: Sequence[Any], keywords: Mappi
     try:
         return torch.export.export(module, tuple(arguments), dict(keywords))
     except Exception as fault:  # whatever PyTorch's tracing of the user's own code raises
-        reason = (str(fault).strip().splitlines() or [type(fault).__name__])[0]
         message = f"PyTorch cannot export the module `{type(module).__name__}`"
         helps = ["`torch.export.export(module, inputs)` shows where"]
-        raise PolyloomError(error("model-torch", message, notes=[reason], helps=helps)) from fault
+        raise PolyloomError(error("model-torch", message, notes=[_reason(fault)], helps=helps)) from fault
+
+
+def _reason(fault: Exception) -> str:
+    return (str(fault).strip().splitlines() or [type(fault).__name__])[0]
 
 
 def _torch() -> Any:
