@@ -1,6 +1,7 @@
 """Random functions in C with loops of which data decide how often they go: `while`, `do`, rows of open ends.
 
-Each loop ends by a count of its own. Subscripts stay inside the arrays; products of integers stay small.
+Each loop ends by a count of its own. Subscripts stay inside the arrays, for at most 64 iterations; products
+of integers stay small.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ COMPARED = ("<", "<=", ">", "==", "!=")
 
 @dataclass
 class _Writer:
-    """Writes one function; ``counters``: of the loops around; ``element``: loops store to ``y[i]``."""
+    """Writes one function; ``counters``: of the loops around; ``element``: loops store to ``y[i]``.
+
+    ``near``: all elements are those of ``i``, so that vectors of iterations go together.
+    """
 
     random: Random
     element: bool
+    near: bool
     loops: int = 0
     depth: int = 0
     counters: list[str] = field(default_factory=list)
@@ -36,7 +41,7 @@ class _Writer:
         if kind == 3:
             return str(self.random.randint(-3, 9))
         if kind == 4:
-            return f"idx[({a}) & 63]"
+            return "row[i]" if self.near else f"idx[({a}) & 63]"
         if kind == 5:
             return f"(({a}) % 7)"
         if kind == 6:
@@ -48,7 +53,7 @@ class _Writer:
         if kind <= 1:
             return self.random.choice("st")
         if kind == 2:
-            return f"x[({self.integer(depth + 1)}) & 63]"
+            return "x[i]" if self.near else f"x[({self.integer(depth + 1)}) & 63]"
         if kind == 3:
             return f"{self.random.randint(1, 9)}.5"
         if kind == 4:
@@ -112,8 +117,9 @@ class _Writer:
 def data_loops(seed: int) -> str:
     """Return a function ``f``; the same seed gives the same."""
     random = Random(seed)
-    writer = _Writer(random, element=random.random() < 0.4)
+    writer = _Writer(random, element=random.random() < 0.4, near=random.random() < 0.5)
     body = "\n".join(writer.loop() for _ in range(random.randint(1, 2)))
     left = [f"o{v}[i] = {v};" for v in "abst" if random.random() < 0.6] or ["os[i] = s;"]
-    first = "int a = i & 7, b = 3;\ndouble s = 0.5, t = x[i & 63];"
+    at = "x[i]" if writer.near else "x[i & 63]"
+    first = f"int a = i & 7, b = 3;\ndouble s = 0.5, t = {at};"
     return f"{HEAD}{{\nfor (int i = 0; i < n; i++) {{\n{first}\n{body}\n{' '.join(left)}\n}}\n}}\n"

@@ -37,6 +37,7 @@ from polyloom.mdh.lowering.nests.invariant_branches import invariant_branches_ou
 from polyloom.mdh.lowering.nests.joined_updates import joined_updates
 from polyloom.mdh.lowering.nests.linear_recurrences import recurrences_in_vectors
 from polyloom.mdh.lowering.nests.maps_in_order import maps_in_order
+from polyloom.mdh.lowering.nests.masked_loops import masked_loops
 from polyloom.mdh.lowering.nests.past_caches import past_caches
 from polyloom.mdh.lowering.nests.reducing_loops import reducing_loops
 from polyloom.mdh.lowering.nests.scalars_in_registers import scalars_in_registers
@@ -155,6 +156,7 @@ def _tree_for(
     tree = joined_updates(interchanged_loops(invariant_branches_outside(tree), device.compute_units))
     tree = scans_in_vectors(recurrences_in_vectors(tree, device.vector_bytes), device.vector_bytes)
     tree = reducing_loops(carried_vectors(tree, device.vector_bytes))
+    tree = masked_loops(tree, device.vector_bytes)
     tree = alone_if_quick(for_a_team(independent_rows(tree, device.compute_units)))
     return proved(program, without_needless_barriers(tree))
 

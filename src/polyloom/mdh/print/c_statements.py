@@ -11,6 +11,7 @@ from polyloom.ir.expressions import Binary, BinaryOp, Read
 from polyloom.ir.types import ElementType
 from polyloom.mdh.print.asked_iterations import asked_lines
 from polyloom.mdh.print.c_scope import Scope, Variable
+from polyloom.mdh.print.dialect import ANY_LANE, SIGNED, value_bytes
 from polyloom.mdh.print.matrix_unit import declared_blocks, matrix_step
 from polyloom.mdh.print.prefetches import prefetches
 from polyloom.mdh.print.team import TEAM
@@ -20,10 +21,12 @@ from polyloom.mdh.print.vectors.interleaved_loads import Parts, interleaved_load
 from polyloom.mdh.print.vectors.kept_vectors import AS_IT_IS, Kept, kept_vectors
 from polyloom.mdh.print.vectors.turned_blocks import turned_blocks
 from polyloom.mdh.print.vectors.wide_moves import moved_at_once
+from polyloom.mdh.tree.lanes import asked_of_any_lane
 from polyloom.mdh.tree.nodes import (
     Array,
     Barrier,
     Code,
+    Compute,
     Element,
     For,
     If,
@@ -243,7 +246,7 @@ def statement_lines(statement: Statement, scope: Scope) -> Iterator[str]:
                 yield from indented(block_lines(otherwise, scope))
             yield "}"
         case While(condition=asked, body=body):
-            yield f"while ({scope.condition(asked)}) {{"
+            yield f"while ({_asked(asked, scope)}) {{"
             yield from indented(block_lines(body, replace(scope, repeated=True)))
             yield "}"
         case Let(name=name, value=value):
@@ -281,6 +284,16 @@ def loop_lines(loop: For, scope: Scope) -> Iterator[str]:
     yield f"{loop_head(loop, scope)} {{"
     yield from indented(block_lines(loop.body, inside, kept))
     yield "}"
+
+
+def _asked(asked: Compute, scope: Scope) -> str:
+    """Return what a loop asks; of all lanes at once where that is a question about a vector."""
+    array = asked_of_any_lane(asked)
+    if array is None or scope.dialect.own_functions:
+        return scope.condition(asked)
+    variable = scope.variable(array)
+    kind = SIGNED[value_bytes(variable.type)]
+    return f"{scope.dialect.helper(ANY_LANE, kind, variable.lanes)}({variable.text})"
 
 
 def _in_any_order(loop: For, scope: Scope) -> Iterator[str]:

@@ -234,6 +234,7 @@ MOVING = ("load", "store", "stream", "gather", "scatter", *INTERLEAVED.values(),
 
 ROUND_HALF = "round_half"
 
+ANY_LANE = "any"
 SHORTS_MULTIPLIED = "mul_shorts"
 """The helper of C that multiplies vectors of integers of 32 bits that 16 have, the second without a sign."""
 

@@ -17,6 +17,7 @@ from polyloom.ir.scalar_functions.spelling import Call, Formula
 from polyloom.ir.types import ElementType
 from polyloom.ir.value_ranges import AS_UNSIGNED
 from polyloom.mdh.print.dialect import (
+    ANY_LANE,
     COMPARED,
     ENDS,
     INTERLEAVED,
@@ -41,6 +42,7 @@ from polyloom.mdh.print.library.quick_functions import PREFIX, Names, quick_func
 from polyloom.mdh.print.library.streamed_stores import streamed
 from polyloom.mdh.print.library.x86 import (
     absolute,
+    any_of_lanes,
     chosen_extreme,
     compared,
     extreme,
@@ -430,6 +432,7 @@ _VECTORS = frozenset(
         *LOADED_IN_TURN.values(),
         *ENDS,
         TURNED,
+        ANY_LANE,
         SHORTS_MULTIPLIED,
     ]
 )
@@ -469,6 +472,7 @@ _WRITERS: dict[str, Callable[[str, str, Kind], str]] = {
     **dict.fromkeys(LOADED_IN_TURN.values(), interleaved_load),
     **dict.fromkeys(ENDS, half),
     TURNED: turned,
+    ANY_LANE: any_of_lanes,
     SHORTS_MULTIPLIED: shorts_multiplied,
     "stream": streamed,
 }

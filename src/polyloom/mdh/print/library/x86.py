@@ -74,6 +74,24 @@ def shorts_multiplied(name: str, family: str, kind: Kind) -> str:
     return _in_hardware(name, kind, plain, has and f"{has} && !defined __clang__", own, before=before)
 
 
+def any_of_lanes(name: str, family: str, kind: Kind) -> str:
+    """Return whether any element of a mask is set: one instruction, where C takes all of them apart."""
+    plain = " | ".join(f"a[{k}]" for k in range(kind.width))
+    has, own = {
+        16: ("__SSE4_1__", "!__builtin_ia32_ptestz128((wide)a, (wide)a)"),
+        32: ("__AVX__", "!__builtin_ia32_ptestz256((wide)a, (wide)a)"),
+        64: ("__AVX512F__", "__builtin_ia32_ptestmq512((wide)a, (wide)a, -1) != 0"),
+    }.get(kind.width * kind.element.size, ("", ""))
+    head = f"static inline int {name}({kind} a)\n{{\n"
+    if not has:
+        return f"{head}    return ({plain}) != 0;\n}}\n"
+    return (
+        f"{head}#if defined {has} && !defined __clang__\n"
+        f"    typedef long long wide __attribute__((vector_size({kind.width * kind.element.size})));\n"
+        f"    return {own};\n#else\n    return ({plain}) != 0;\n#endif\n}}\n"
+    )
+
+
 _OF_FLOATS = {
     16: ("__SSE2__", "", ""),
     32: ("__AVX__", "256", ""),
