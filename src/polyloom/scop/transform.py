@@ -43,7 +43,6 @@ from polyloom.scop.preparation.branches import joined
 from polyloom.scop.preparation.choices import with_choices_made
 from polyloom.scop.preparation.chosen.decisions import with_decisions
 from polyloom.scop.preparation.chosen.last_values import with_last_values
-from polyloom.scop.preparation.conditional_locals import with_locals_always_set
 from polyloom.scop.preparation.coordinates import over_written
 from polyloom.scop.preparation.excluded_points import with_excluded_points
 from polyloom.scop.preparation.existing_targets import with_existing_targets
@@ -51,7 +50,9 @@ from polyloom.scop.preparation.forward_substitution import substituted
 from polyloom.scop.preparation.joined_accumulators import with_accumulators_joined
 from polyloom.scop.preparation.local_arrays import without_local_arrays
 from polyloom.scop.preparation.remainders import with_remainders_joined
-from polyloom.scop.preparation.swaps import with_values_in_order
+from polyloom.scop.preparation.scalars.conditional_locals import with_locals_always_set
+from polyloom.scop.preparation.scalars.straight_lines import with_steps
+from polyloom.scop.preparation.scalars.swaps import with_values_in_order
 from polyloom.scop.preparation.unchanged import without_unchanged
 from polyloom.scop.schedule.arrays import buffers, parameters
 from polyloom.scop.schedule.blocks.blocking import blocked, may_have_blocks
@@ -230,7 +231,8 @@ def prepared(scop: Scop, mode: ReductionMode, *, strict: bool) -> Scop:
     """Return the part as its dependences are asked for: the statements that schedules speak of."""
     whole = with_excluded_points(with_values_in_order(with_narrow_statements(scop)), strict=strict)
     alone = with_existing_targets(with_locals_always_set(whole))
-    found = without_local_arrays(substituted(with_choices_made(with_remainders_joined(joined(alone)))))
+    chosen = with_choices_made(with_remainders_joined(joined(alone)))
+    found = without_local_arrays(substituted(with_steps(chosen)))
     if mode is ReductionMode.DETECT:
         fewer = with_accumulators_joined(found, strict=strict)
         found = found if fewer is found else substituted(fewer)

@@ -14,7 +14,7 @@ from polyloom.ir.transform.decided_choices import decided
 from polyloom.ir.types import ElementType
 from polyloom.ir.value_ranges import ValueRanges
 from polyloom.polyhedra.loops.tree import leaves_in
-from polyloom.scop.preparation.conditional_locals import with_locals_always_set
+from polyloom.scop.preparation.scalars.conditional_locals import with_locals_always_set
 
 HEAD = "void kernel(int n, unsigned x[n], unsigned y[n], const unsigned w[n], unsigned r[2]) {"
 EACH = "for (int i = 0; i < n; i++)"
