@@ -7,6 +7,7 @@ import pytest
 
 from c_host_programs import host_programs_of
 from polyloom.ir.evaluation.programs import evaluate_host
+from polyloom.ir.expressions import walk
 from polyloom.ir.host import HostProgram, MdHom
 from polyloom.ir.transform.fuse_maps import combined_dimensions
 from polyloom.ir.transform.records.unrolled_records import unrolled_records
@@ -38,6 +39,7 @@ WINDOWS = {
     "what the point is counts": over("3 2", "t += (p + 2 * q) * s[i + p][j + q];"),
     "from what is there": over("3 3", "t += k[p] * s[i + p][j + q];", "d[i][j]"),
     "the largest": over("3 3", "if (s[i + p][j + q] > t) t = s[i + p][j + q];", "s[i][j]"),
+    "the largest of many": over("5 5", "if (s[i + p][j + q] > t) t = s[i + p][j + q];", "s[i][j]"),
     "a product": over("3 1", "t *= s[i + p][j];", "1"),
     "along rows": "d[i][j] = 0; for (int p = 0; p < 5; p++) d[i][j] += k[p] * s[i][j + p];",
     "bytes": "int t = 0; for (int p = 0; p < 3; p++) for (int q = 0; q < 3; q++) t += b[i + p][j + q];"
@@ -83,3 +85,10 @@ def test_other_reductions_stay(name: str) -> None:
 def test_windows_of_known_sizes_stay() -> None:
     found = specialise(program(WINDOWS["a filter"]), SIZES)
     assert reductions(unrolled_records(found))
+
+
+def test_an_operator_that_reads_a_total_twice_is_in_steps() -> None:
+    """Its text would double with each point of the window."""
+    (node,) = (n for n in leaves_in(unrolled_records(program(WINDOWS["the largest of many"])).body))
+    assert isinstance(node, MdHom)
+    assert sum(1 for term in node.terms for _ in walk(term)) < 500

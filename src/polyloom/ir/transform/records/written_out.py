@@ -7,12 +7,23 @@ Terms are combined in the order of the points, the last dimension first. Not in 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import product
 
-from polyloom.ir.expressions import Constant, Expression, Iterator, Read
+from polyloom.ir.expressions import (
+    Assign,
+    Constant,
+    Expression,
+    Iterator,
+    Local,
+    Procedure,
+    Read,
+    Step,
+    walk,
+)
 from polyloom.ir.host import Combiner, Index, MdHom, Order, View
 from polyloom.ir.rebuild import rebuilt
 from polyloom.ir.transform.fuse_maps import combined_dimensions
@@ -106,11 +117,23 @@ def written_out(hom: MdHom) -> MdHom:
         parts.insert(0, points[0].value(initial))
     elif neutral is not None:
         parts.insert(0, Constant(neutral, term.type))
-    total = reduce(partial(_combined, combiner), parts)
+    total = _total(combiner, parts)
     if end is not None:
         total = _with_total(end, len(hom.inputs), total, points[0])
     outputs = map(points[0].view, hom.outputs)
     return map_without(reduced, hom, inputs=inputs, outputs=outputs, terms=[total])
+
+
+def _total(combiner: Combiner, parts: Sequence[Expression]) -> Expression:
+    """Return what an operator makes of values, in steps where its text would have one of them twice."""
+    read = Counter(part.position for part in walk(combiner.results[0]) if isinstance(part, Read))
+    if max(read.values(), default=0) <= 1:
+        return reduce(partial(_combined, combiner), parts)
+    total, other = Local("total", parts[0].type), Local("other", parts[0].type)
+    steps: list[Step] = [Assign(total, parts[0])]
+    for part in parts[1:]:
+        steps += [Assign(other, part), Assign(total, _combined(combiner, total, other))]
+    return Procedure(tuple(steps), total)
 
 
 def _combined(combiner: Combiner, left: Expression, right: Expression) -> Expression:

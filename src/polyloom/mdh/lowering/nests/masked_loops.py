@@ -25,6 +25,7 @@ from functools import partial
 from polyloom.ir.expressions import (
     Binary,
     BinaryOp,
+    Compare,
     Constant,
     Expression,
     Read,
@@ -64,7 +65,15 @@ from polyloom.mdh.tree.rewrite import (
     with_integers,
     with_places,
 )
-from polyloom.polyhedra.loops.tree import IntExpression, Name, Number, Operation, replace_name
+from polyloom.polyhedra.loops.tree import (
+    IntExpression,
+    Name,
+    Number,
+    Operation,
+    linear_terms,
+    names_in,
+    replace_name,
+)
 
 LEAST_LANES = 4
 """Of fewer, choosing between what was and what is takes what vectors bring. Estimate."""
@@ -89,8 +98,42 @@ def masked_loops(function: Function, vector_bytes: int) -> Function:
 
 def _may_go_together(loop: For) -> bool:
     inside = list(walk(loop.body))
-    is_counted = loop.kind is Kind.GROUP and loop.step == Number(1) and has_end(loop)
-    return is_counted and any(isinstance(s, While) for s in inside) and all(map(_has_lanes, inside))
+    is_independent = loop.kind in (Kind.GROUP, Kind.INDEPENDENT)
+    is_counted = is_independent and loop.step == Number(1) and has_end(loop)
+    if not is_counted or not all(map(_has_lanes, inside)):
+        return False
+    return any(isinstance(s, While) for s in inside) or _takes_extremes(loop, inside)
+
+
+def _takes_extremes(loop: For, inside: Sequence[Statement]) -> bool:
+    """Whether a loop along rows takes minima or maxima of floats, which compilers of C make two steps of."""
+    values = [value for s in inside for value in values_of(s)]
+    loads = [load for value in values for load in value.loads]
+    stored = [Load(s.array, s.subscripts) for s in inside if isinstance(s, Store)]
+    parts = (part for value in values for part in parts_of(value.expression))
+    return any(map(_is_extreme, parts)) and all(
+        _is_along(place, loop.iterator) for place in (*loads, *stored)
+    )
+
+
+def _is_extreme(part: Expression) -> bool:
+    match part:
+        case Select(condition=Compare(left=left, right=right), then=then, otherwise=otherwise):
+            return part.type.is_float and (left, right) in ((then, otherwise), (otherwise, then))
+        case Binary(op=BinaryOp.MAXIMUM | BinaryOp.MINIMUM | BinaryOp.FMAX | BinaryOp.FMIN, type=kind):
+            return kind.is_float
+        case _:
+            return False
+
+
+def _is_along(place: Load, iterator: str) -> bool:
+    """Whether neighbouring points have neighbouring elements, or all the same one."""
+    if not place.subscripts or _is_by_data(place):
+        return not place.subscripts
+    *outer, last = (s for s in place.subscripts if not isinstance(s, Compute))
+    if any(iterator in names_in(s) for s in outer):
+        return False
+    return iterator not in names_in(last) or (1, Name(iterator)) in linear_terms([(1, last)])[0]
 
 
 @dataclass(frozen=True)
@@ -300,8 +343,9 @@ class _Masked:
     def loop(self) -> For:
         """Return the loop, with the rest of its points one by one."""
         loop, first, rest = self.plain, Name(self.plain.iterator), self._name("rest")
-        body = substituted(loop.body, loop.iterator, Name(rest))
-        tail = counted(rest, loop.end, body, start=first)
+        here = plus(first, Name(rest))
+        body = substituted(loop.body, loop.iterator, here)
+        tail = counted(rest, Number(self.lanes), (If(Operation("<", (here, loop.end)), body),))
         whole = Operation("<=", (plus(first, self.lanes), loop.end))
         return replace(loop, step=Number(self.lanes), body=(If(whole, self._whole(), (tail,)),))
 

@@ -164,8 +164,10 @@ class _Steps:
         def leaf(part: Expression) -> Expression | None:
             if not isinstance(part, Local) or part.name not in self.registers:
                 return None
-            loads.append(Load(self.registers[part.name]))
-            return Read(len(loads) - 1, part.type)
+            load = Load(self.registers[part.name])
+            if load not in loads:
+                loads.append(load)
+            return Read(loads.index(load), part.type)
 
         expression = rebuilt(value.expression, leaf)
         return _with_used_loads(Compute(expression, tuple(loads), value.iterators))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from polyloom.ir.host import Buffer, HostProgram, Index, MdHom, Role, View
+from polyloom.ir.expressions import has_procedure
+from polyloom.ir.host import Buffer, HostProgram, Index, MdHom, Role, View, expressions_of
 from polyloom.ir.naming import Names
 from polyloom.ir.reductions import unsigned_sum
 from polyloom.mdh.lowering.iterator_names import distinct_iterators
@@ -85,7 +86,7 @@ def lower_scheduled(
     rows: Mapping[MdHom, Rows] | None = None,
     least: int = LEAST_SHARED,
 ) -> Callable[[MdHom], Code | None]:
-    """Return what lowers the md_homs of a program under their schedules; none without a schedule.
+    """Return what lowers the md_homs of a program under their schedules; none without one, or of steps.
 
     ``rows``: what some md_homs become before they get a schedule. ``least``: points of an md_hom that threads
     share.
@@ -98,7 +99,7 @@ def lower_scheduled(
         return code if code is None or found is None else rewritten(code, found.placed)
 
     def _scheduled(hom: MdHom, around: HostProgram) -> Code | None:
-        schedule = schedule_of(hom, around)
+        schedule = None if has_procedure(*expressions_of(hom)) else schedule_of(hom, around)
         if schedule is None:
             return None
         code = scheduled(distinct_iterators(hom, around.by_name), around.by_name, schedule)
