@@ -28,11 +28,13 @@ from polyloom.ir.expressions import (
     Select,
     Unary,
 )
+from polyloom.ir.procedures.variables import assignments
 from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.types import ElementType
 
 NDArray = npt.NDArray[Any]
 _NO_PARAMETERS: Mapping[str, int] = MappingProxyType({})
+_NOTHING: Mapping[Local, NDArray] = MappingProxyType({})
 
 
 def value(
@@ -40,11 +42,16 @@ def value(
     reads: Sequence[NDArray],
     iterators: Callable[[int], NDArray],
     parameters: Mapping[str, int] = _NO_PARAMETERS,
+    known: Mapping[Local, NDArray] = _NOTHING,
 ) -> NDArray:
-    """Return an expression's value; ``reads`` one array per read, ``iterators`` a dimension's values."""
+    """Return an expression's value; ``reads`` one array per read, ``iterators`` a dimension's values.
+
+    ``known``: variables of steps. Errors: NotImplementedError of branches and loops among these, which go
+    point by point (``python_text``).
+    """
 
     def inner(part: Expression) -> NDArray:
-        return value(part, reads, iterators, parameters)
+        return value(part, reads, iterators, parameters, known)
 
     match expression:
         case Read(position=k):
@@ -65,8 +72,13 @@ def value(
             return np.where(inner(c), inner(a), inner(b))
         case Convert(type=kind, operand=a):
             return convert(inner(a), kind)
-        case Local() | Procedure():
-            raise NotImplementedError("steps are carried out point by point (python_text)")
+        case Local():
+            return known[expression] if expression in known else constant(0, expression.type)
+        case Procedure(body=body, result=result):
+            own = dict(known)
+            for step in assignments(body):
+                own[step.local] = value(step.value, reads, iterators, parameters, own)
+            return own[result]
 
 
 def constant(number: float | int, kind: ElementType) -> NDArray:

@@ -20,9 +20,10 @@ from polyloom.ir.evaluation.arithmetic import value
 from polyloom.ir.evaluation.launches import assign, check_inside
 from polyloom.ir.evaluation.sequential_nests import serial_function
 from polyloom.ir.evaluation.uninitialised import garbage
-from polyloom.ir.expressions import Expression, has_procedure
+from polyloom.ir.expressions import Expression
 from polyloom.ir.host import Assignment, Index, Nest, View, expressions_of
 from polyloom.ir.integers import integer, values_of
+from polyloom.ir.procedures.variables import goes_by_points
 from polyloom.polyhedra.loops.tree import Branch, Instance, Loop, Part, Tree
 
 NDArray = npt.NDArray[Any]
@@ -38,7 +39,7 @@ def run_nest(node: Nest, arrays: Mapping[str, NDArray], names: Mapping[str, int]
     """Carry out a nest: buffers among ``arrays`` change. Errors: IndexError outside of a buffer."""
     extents = tuple(max(0, integer(e, names)) for e in node.extents)
     count = prod(extents)
-    if 0 < count <= FEW_LANES or (count and has_procedure(*expressions_of(node))):
+    if 0 < count <= FEW_LANES or (count and goes_by_points(*expressions_of(node))):
         _one_by_one(node, arrays, names, extents)
     elif count:
         _together(node, arrays, names, extents)

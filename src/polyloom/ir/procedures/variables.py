@@ -4,7 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from polyloom.ir.expressions import Assign, Expression, Local, Step, When, While, values_of_steps
+from polyloom.ir.expressions import (
+    Assign,
+    Expression,
+    Local,
+    Procedure,
+    Step,
+    When,
+    While,
+    children,
+    values_of_steps,
+    walk,
+)
+
+
+def assignments(steps: Sequence[Step]) -> Iterator[Assign]:
+    """Yield steps that all are assignments. Errors: NotImplementedError where there are others."""
+    for step in steps:
+        if not isinstance(step, Assign):
+            raise NotImplementedError("branches and loops of steps go point by point (goes_by_points)")
+        yield step
+
+
+def goes_by_points(*expressions: Expression) -> bool:
+    """Whether steps are more than assignments, or choose elements: points do not go through them together."""
+    parts = [part for e in expressions for part in walk(e)]
+    steps = (step for part in parts if isinstance(part, Procedure) for step in part.body)
+    in_subscripts = any(isinstance(part, Local) for e in expressions for part in _outside(e))
+    return in_subscripts or not all(isinstance(step, Assign) for step in steps)
+
+
+def _outside(expression: Expression) -> Iterator[Expression]:
+    """Yield the parts of an expression that are in no procedure."""
+    yield expression
+    if not isinstance(expression, Procedure):
+        for part in children(expression):
+            yield from _outside(part)
+
 
 Spoken = Callable[[Expression], set[Local]]
 """The variables of which an expression speaks, those in the subscripts of what it reads too."""

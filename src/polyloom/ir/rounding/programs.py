@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from polyloom.ir.evaluation.programs import Leaf, carried_out, initial_arrays
-from polyloom.ir.expressions import has_procedure
 from polyloom.ir.host import Copy, HostProgram, MdHom, Nest, expressions_of
 from polyloom.ir.integers import integer
+from polyloom.ir.procedures.variables import goes_by_points
 from polyloom.ir.program import Program
 from polyloom.ir.rounding.md_homs import Errors, run_with_errors
 from polyloom.ir.rounding.nests import run_nest_with_errors
@@ -121,11 +121,11 @@ class _Run:
 
     def leaf(self, node: Leaf, names: Mapping[str, int]) -> None:
         match node:
+            case MdHom() | Nest() if goes_by_points(*expressions_of(node)):
+                raise _TooLargeError
             case MdHom(extents=extents):
                 self.budget.spend(prod(max(0, integer(e, names)) for e in extents))
                 run_with_errors(node, self.arrays, self.errors, names)
-            case Nest() if has_procedure(*expressions_of(node)):
-                raise _TooLargeError
             case Nest():
                 run_nest_with_errors(
                     node, self.arrays, self.errors, names, self.budget.spend, strict=self.strict

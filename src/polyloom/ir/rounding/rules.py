@@ -9,8 +9,9 @@ A value that overflows, or is no number, for all operands within their errors ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from polyloom.ir.expressions import (
     Select,
     Unary,
 )
+from polyloom.ir.procedures.variables import assignments
 from polyloom.ir.scalar_functions import error_rules
 from polyloom.ir.scalar_functions.approximate import (
     Approximate,
@@ -48,6 +50,8 @@ from polyloom.ir.scalar_functions.approximate import (
 from polyloom.ir.scalar_functions.function import BinaryFunction, UnaryFunction
 from polyloom.ir.scalar_functions.rounding import Rounding, TrueZeros
 from polyloom.ir.types import ElementType
+
+_NOTHING: Mapping[Local, Approximate] = MappingProxyType({})
 
 
 def epsilon(kind: ElementType) -> float:
@@ -86,11 +90,12 @@ def approximate(
     reads: Sequence[Approximate],
     iterators: Callable[[int], NDArray],
     parameters: Any = None,
+    known: Mapping[Local, Approximate] = _NOTHING,
 ) -> Approximate:
     """Return an expression's value and error; the arguments are those of ``arithmetic.value``."""
 
     def inner(part: Expression) -> Approximate:
-        return approximate(part, reads, iterators, parameters)
+        return approximate(part, reads, iterators, parameters, known)
 
     match expression:
         case Read(position=k):
@@ -107,8 +112,13 @@ def approximate(
             return _compared(op, inner(a), inner(b))
         case Binary(op=op, left=a, right=b):
             return _binary(op, inner(a), inner(b), a.type)
-        case Local() | Procedure():
-            raise NotImplementedError("nothing is known of the errors of steps (has_procedure)")
+        case Local(type=kind):
+            return known.get(expression) or Approximate(arithmetic.constant(0, kind), None)
+        case Procedure(body=body, result=result):
+            own = dict(known)
+            for step in assignments(body):
+                own[step.local] = approximate(step.value, reads, iterators, parameters, own)
+            return own[result]
 
 
 def with_known_error(value: NDArray, error: Error, operands: Sequence[Approximate]) -> Approximate:

@@ -12,7 +12,7 @@ from polyloom.polyhedra.loops.tree import Number
 
 def any_lane(array: str, lanes: int) -> Compute:
     """Return whether any of the truth values of a vector, ``array[lane]``, is true."""
-    parts = (Read(k, ElementType.BOOL) for k in range(lanes))
+    parts: list[Expression] = [Read(k, ElementType.BOOL) for k in range(lanes)]
     asked = reduce(_or, parts)
     return Compute(asked, tuple(Load(array, (Number(k),)) for k in range(lanes)))
 
