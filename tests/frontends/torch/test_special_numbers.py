@@ -51,6 +51,19 @@ def test_nothing_times_the_logarithm_of_nan(op: str) -> None:
     np.testing.assert_array_equal(found, [NAN, 0, 0, -INF])
 
 
+def test_gradients_of_maxima_go_to_the_last_nan() -> None:
+    x = np.array([[[[NAN, NAN, 1, 5, 5, NAN]]]], np.float32)
+    dy, places = np.array([[[[7, 8, 9]]]], np.float32), np.zeros((1, 1, 1, 3), int)
+    window = {"kernel_size": (1, 2), "stride": (1, 2), "padding": (0, 0), "dilation": (1, 1)}
+    given = {"grad_output": dy, "self": x, "indices": places}
+    found = computed("max_pool2d_with_indices_backward", given, window, "float32")[0]
+    assert found.ravel().tolist() == [0, 7, 0, 8, 0, 9]
+
+
+def test_numbers_times_powers_of_2() -> None:
+    np.testing.assert_array_equal(of_floats("ldexp", [3, -1, INF, NAN], [2, -1, -1, 3]), [12, -0.5, INF, NAN])
+
+
 def test_interpolation_is_exact_at_its_ends() -> None:
     found = of_floats("lerp", [1e8, 1, INF], [1, INF, 1], weight=1.0)
     np.testing.assert_array_equal(found, [1, NAN, NAN])

@@ -149,9 +149,14 @@ def _unmarked(b: Builder, found: Value, kind: ElementType, last_nan: bool) -> Va
     return mapped(b, lambda k: scalar.select(k < 0, -1 - k, k), found, hint="place")
 
 
-def max_pool_gradient(b: Builder, x: Value, maxima: Value, dy: Value, window: Window) -> Value:
-    """Return the gradient of ``max_pool``: each ``dy`` goes to the first maximum of its window."""
-    first = first_maximum(b, x, window, maxima)
+def max_pool_gradient(
+    b: Builder, x: Value, maxima: Value, dy: Value, window: Window, *, last_nan: bool = False
+) -> Value:
+    """Return the gradient of ``max_pool``: each ``dy`` goes to the first maximum of its window.
+
+    ``last_nan``: of several NaN to the last.
+    """
+    first = first_maximum(b, x, window, maxima, last_nan=last_nan)
     count = int(np.prod(window.sizes))
     numbers = b.constant(np.arange(count, dtype=np.int32).reshape(window.sizes))
     return _scattered(

@@ -368,6 +368,7 @@ _BINARY: dict[str, Function] = {
     "hypot": lambda x, y: scalar.bits(BinaryOp.HYPOT, x, y),
     "floor_divide": floor_divided,
     "copysign": _of_sign,
+    "ldexp": rounded_once(lambda x, n: x * scalar.unary(UnaryOp.EXP2, n)),
     "xlogy": _times_log,
     "special_xlogy": _times_log,
 }

@@ -87,7 +87,7 @@ def _places(c: Call, x: Value, window: Window, found: Value) -> Value:
 
 def _max_pool_gradient(c: Call, x: Value, dy: Value) -> Sequence[Value]:
     window = _ceiled(c, x)
-    return only(max_pool_gradient(c.b, x, max_pool(c.b, x, window), dy, window))
+    return only(max_pool_gradient(c.b, x, max_pool(c.b, x, window), dy, window, last_nan=True))
 
 
 def _max_unpool(c: Call, x: Value, places: Value) -> Sequence[Value]:
