@@ -72,6 +72,15 @@ def test_numbers_where_a_mask_is_true() -> None:
     np.testing.assert_array_equal(computed("masked_scatter", given, {}, "float32")[0], wanted)
 
 
+def test_the_gradient_of_numbers_under_a_mask() -> None:
+    mask, dy = R.random((3, 4)) < 0.5, R.integers(-9, 9, (3, 4)).astype(np.float32)
+    given = {"grad_output": dy, "mask": mask}
+    found = computed("masked_scatter_backward", given, {"sizes": (2, 7)}, "float32")[0]
+    wanted = np.zeros(14)
+    wanted[: mask.sum()] = dy[mask]
+    np.testing.assert_array_equal(found.ravel(), wanted)
+
+
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_numbers_put_among_all(accumulate: bool) -> None:
     x, wanted = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(12, dtype=np.float32)

@@ -50,6 +50,15 @@ def test_padding_that_cuts(mode: str, wanted: list[float]) -> None:
     assert found.ravel().tolist() == wanted
 
 
+def test_the_gradient_of_padding_that_cuts() -> None:
+    given = {
+        "grad_output": np.array([[[1, 2, 3, 4, 5]]], np.float32),
+        "self": np.zeros((1, 1, 4), np.float32),
+    }
+    found = computed("replication_pad1d_backward", given, {"padding": (-1, 2)}, "float32")[0]
+    assert found.ravel().tolist() == [0, 1, 2, 3 + 4 + 5]
+
+
 @pytest.mark.parametrize(
     ("op", "values", "places"),
     [("cummax", [0, 1, 1, 1], [0, 1, 1, 3]), ("cummin", [0, 0, 0, 0], [0, 0, 2, 2])],

@@ -198,6 +198,17 @@ def _index_put(c: Call) -> Sequence[Value]:
     return only(transposed(found, [order.index(k) for k in range(x.rank)]))
 
 
+def _masked_scatter_gradient(c: Call) -> Sequence[Value]:
+    """The gradient by the source: of its n-th element what is at the n-th truth of the mask, else 0."""
+    dy, sizes = c.input("grad_output"), c.numbers("sizes")
+    mask = expanded(c.input("mask"), dy.shape)
+    digits = reshaped(c.b, cast(c.b, mask, ElementType.INT32, "digits"), [mask.size])
+    before = cumulative(c.b, digits, 0, strict=True, hint="places")
+    places = mapped(c.b, lambda n, digit: scalar.select(scalar.equal(digit, 0), -1, n), before, digits)
+    found = rows_combined(c.b, reshaped(c.b, dy, [dy.size]), places, prod(sizes), Combine.ADD)
+    return only(reshaped(c.b, found, sizes))
+
+
 def _put_by_truth(
     c: Call, x: Value, where: Sequence[int], positions: Sequence[Value], values: Value
 ) -> Value:
@@ -377,6 +388,7 @@ OPERATIONS = operations(
         "gather": scalars_as_rows(_gather),
         "put": _put,
         "masked_scatter": _masked_scatter,
+        "masked_scatter_backward": _masked_scatter_gradient,
         "one_hot": _one_hot,
         "index_put": _index_put,
         "_unsafe_index_put": _index_put,
