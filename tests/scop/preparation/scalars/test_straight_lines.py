@@ -7,7 +7,7 @@ import pytest
 import polyloom
 from polyloom.diagnostics import Source
 from polyloom.frontends.c import read_c
-from polyloom.ir.expressions import has_procedure
+from polyloom.ir.expressions import Procedure, has_procedure, walk
 from polyloom.scop.model import Scop
 from polyloom.scop.transform import ReductionMode, prepared
 
@@ -54,6 +54,16 @@ def test_variables_of_long_computations_are_steps(form: str) -> None:
     assert has_steps == (form in WITH_STEPS)
     if has_steps:
         assert not [s.name for s in scop.statements if s.target.array[0] in "pt"]
+
+
+def test_results_share_their_steps() -> None:
+    """They are carried out once for all results of an iteration."""
+    scop = prepared_part("several results")
+    bodies = [p.body for s in scop.statements for p in walk(s.value) if isinstance(p, Procedure)]
+    assert len(bodies) == 2
+    assert len(set(bodies)) == 1
+    loops = polyloom.drop_in(text_of(WITH_STEPS["several results"]), target="c").files["polyloom_loops.c"]
+    assert loops.count("p3_") <= 30  # 22; 44 where each result has its own
 
 
 @pytest.mark.slow

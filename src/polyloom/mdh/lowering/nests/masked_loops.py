@@ -79,6 +79,20 @@ LEAST_LANES = 4
 """Of fewer, choosing between what was and what is takes what vectors bring. Estimate."""
 
 
+_CALLED = (
+    UnaryOp.SQRT,
+    UnaryOp.EXP,
+    UnaryOp.LOG,
+    UnaryOp.SIN,
+    UnaryOp.COS,
+    UnaryOp.TANH,
+    UnaryOp.ERF,
+    UnaryOp.ERFC,
+    UnaryOp.SIGMOID,
+)
+"""Functions that vectors have, beside those of one instruction."""
+
+
 def masked_loops(function: Function, vector_bytes: int) -> Function:
     """Return a function whose loops that data end go for vectors of so many bytes, a point in each lane.
 
@@ -102,22 +116,27 @@ def _may_go_together(loop: For) -> bool:
     is_counted = is_independent and loop.step == Number(1) and has_end(loop)
     if not is_counted or not all(map(_has_lanes, inside)):
         return False
-    return any(isinstance(s, While) for s in inside) or _takes_extremes(loop, inside)
+    return any(isinstance(s, While) for s in inside) or _has_quicker_lanes(loop, inside)
 
 
-def _takes_extremes(loop: For, inside: Sequence[Statement]) -> bool:
-    """Whether a loop along rows takes minima or maxima of floats, which compilers of C make two steps of."""
+def _has_quicker_lanes(loop: For, inside: Sequence[Statement]) -> bool:
+    """Whether a loop along rows has operations for which compilers of C take longer.
+
+    Minima and maxima of floats are two steps for them, functions are calls for each element.
+    """
     values = [value for s in inside for value in values_of(s)]
     loads = [load for value in values for load in value.loads]
     stored = [Load(s.array, s.subscripts) for s in inside if isinstance(s, Store)]
     parts = (part for value in values for part in parts_of(value.expression))
-    return any(map(_is_extreme, parts)) and all(
+    return any(map(_is_quicker, parts)) and all(
         _is_along(place, loop.iterator) for place in (*loads, *stored)
     )
 
 
-def _is_extreme(part: Expression) -> bool:
+def _is_quicker(part: Expression) -> bool:
     match part:
+        case Unary(op=op, type=kind):
+            return kind.is_float and op in _CALLED
         case Select(condition=Compare(left=left, right=right), then=then, otherwise=otherwise):
             return part.type.is_float and (left, right) in ((then, otherwise), (otherwise, then))
         case Binary(op=BinaryOp.MAXIMUM | BinaryOp.MINIMUM | BinaryOp.FMAX | BinaryOp.FMIN, type=kind):
@@ -217,10 +236,6 @@ def _has_lanes(statement: Statement) -> bool:
             return isinstance(condition, Compute)
         case _:
             return isinstance(statement, Store | While)
-
-
-_CALLED = (UnaryOp.SQRT, UnaryOp.EXP, UnaryOp.LOG, UnaryOp.SIN, UnaryOp.COS, UnaryOp.TANH)
-"""Functions that vectors have, beside those of one instruction."""
 
 
 def _has_vectors(part: Expression) -> bool:

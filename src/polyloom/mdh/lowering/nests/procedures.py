@@ -13,13 +13,15 @@ Source: md_poly, Sec. 3.2.2, Listing 2 (a scalar function made of statements).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from collections.abc import Iterator as Yields
 from dataclasses import dataclass, replace
 
 from polyloom.ir.expressions import (
     Assign,
     Constant,
     Expression,
+    Iterator,
     Local,
     Procedure,
     Read,
@@ -31,7 +33,7 @@ from polyloom.ir.expressions import (
 )
 from polyloom.ir.expressions import While as WhileStep
 from polyloom.ir.procedures.variables import unset
-from polyloom.ir.rebuild import read_positions, rebuilt
+from polyloom.ir.rebuild import read_positions, rebuilt, rebuilt_steps
 from polyloom.mdh.tree.nodes import Array, Code, Compute, If, Load, Space, Statement, Store, While
 from polyloom.polyhedra.loops.tree import IntExpression
 
@@ -39,24 +41,47 @@ Fresh = Callable[[str], str]
 """From what a variable is called to a name that nothing in the function has."""
 
 
+_Key = tuple[tuple[Step, ...], tuple[Load, ...], tuple[IntExpression, ...]]
+
+
 @dataclass(frozen=True)
 class Done:
     """Steps that were carried out already, over what they load, with the registers of their variables."""
 
-    registers: dict[tuple[tuple[Step, ...], tuple[Load, ...], tuple[IntExpression, ...]], Mapping[str, str]]
+    registers: dict[_Key, Mapping[str, str]]
 
     def of(self, steps: tuple[Step, ...], value: Compute) -> Mapping[str, str] | None:
         """Return the registers of steps in a scalar function; None where they were not carried out."""
-        return self.registers.get((steps, value.loads, value.iterators))
+        return self.registers.get(_key(steps, value))
 
     def add(self, steps: tuple[Step, ...], value: Compute, registers: Mapping[str, str]) -> None:
         """Remember steps."""
-        self.registers[steps, value.loads, value.iterators] = registers
+        self.registers[_key(steps, value)] = registers
 
     def stored(self, array: str) -> None:
         """Forget steps that load from an array, which is another one now."""
         for key in [key for key in self.registers if array in _arrays_of(key[1])]:
             del self.registers[key]
+
+
+def _key(steps: tuple[Step, ...], value: Compute) -> _Key:
+    """Return steps with all that they load and count, whatever else the scalar function around them has."""
+    loads: list[Load] = []
+    integers: list[IntExpression] = []
+
+    def leaf(part: Expression) -> Expression | None:
+        match part:
+            case Read(position=k, type=kind):
+                loads.append(value.loads[k])
+                return Read(len(loads) - 1, kind)
+            case Iterator(dimension=k, type=kind):
+                integers.append(value.iterators[k])
+                return Iterator(len(integers) - 1, kind)
+            case _:
+                return None
+
+    made = rebuilt_steps(steps, lambda e: rebuilt(e, leaf))
+    return made, tuple(loads), tuple(integers)
 
 
 def _arrays_of(loads: tuple[Load, ...]) -> set[str]:
@@ -94,7 +119,7 @@ def with_steps_before(value: Compute, fresh: Fresh, done: Done | None = None) ->
     return tuple(before), _with_used_loads(Compute(expression, tuple(loads), value.iterators))
 
 
-def _declared(procedure: Procedure, value: Compute, registers: Mapping[str, str]) -> Iterator[Statement]:
+def _declared(procedure: Procedure, value: Compute, registers: Mapping[str, str]) -> Yields[Statement]:
     """Yield the registers; those that are not surely set before they are read begin with 0."""
     first = unset(procedure.body, [procedure.result], lambda e: _spoken(replace(value, expression=e)))
     for name, local in locals_of(procedure.body).items():
@@ -137,7 +162,7 @@ class _Steps:
     def code(self, steps: tuple[Step, ...]) -> Code:
         return tuple(statement for step in steps for statement in self.step(step))
 
-    def step(self, step: Step) -> Iterator[Statement]:
+    def step(self, step: Step) -> Yields[Statement]:
         match step:
             case Assign(local=local, value=value):
                 before, found = with_steps_before(self.compute(value), self.fresh)

@@ -25,7 +25,6 @@ from polyloom.ir.expressions import (
     Local,
     Procedure,
     Read,
-    Step,
     has_procedure,
     instructions,
     walk,
@@ -79,10 +78,11 @@ def _with_steps_of(scop: Scop, run: Sequence[ScopStatement]) -> Scop:
     results = [s for s in run if s.target.array not in variables and _reads(s) & variables.keys()]
     if not results or not _may_wait(run, variables, results[-1]):
         return scop
-    made = {s.name: _with_own_steps(s, run, variables) for s in results}
+    together = results if _may_be_together(run, variables, results[-1]) else ()
+    made = {s.name: _with_own_steps(s, run, variables, together or (s,)) for s in results}
     if max(_written(s.value) for s in made.values()) <= LONGEST_TEXT:
         return scop
-    if sum(_steps(s) for s in made.values()) > MOST_TIMES * len(run):
+    if not together and sum(_steps(s) for s in made.values()) > MOST_TIMES * len(run):
         return scop
     statements = tuple(made.get(s.name, s) for s in scop.statements)
     return without(replace(scop, statements=statements), {s.name for s in run if s.target.array in variables})
@@ -116,32 +116,51 @@ def _in_subscripts(statement: ScopStatement) -> set[str]:
 
 def _may_wait(run: Sequence[ScopStatement], variables: Collection[str], last: ScopStatement) -> bool:
     """Whether what steps read is the same where the last result is stored."""
-    read = {name for s in run if s.target.array in variables for name in _reads(s) - set(variables)}
-    before = run[: run.index(last)]
-    return not any(s.target.array in read for s in before if s.target.array not in variables)
+    steps = [s for s in run if s.target.array in variables]
+    return not _written_before(run, variables, last) & {name for s in steps for name in _reads(s)}
+
+
+def _may_be_together(run: Sequence[ScopStatement], variables: Collection[str], last: ScopStatement) -> bool:
+    """Whether all values of a run may be known before the first one is stored, or after."""
+    read = {name for s in run[: run.index(last) + 1] for name in _reads(s)}
+    return not _written_before(run, variables, last) & read
+
+
+def _written_before(
+    run: Sequence[ScopStatement], variables: Collection[str], last: ScopStatement
+) -> set[str]:
+    return {s.target.array for s in run[: run.index(last)] if s.target.array not in variables}
 
 
 def _with_own_steps(
-    result: ScopStatement, run: Sequence[ScopStatement], variables: Mapping[str, ScopArray]
+    result: ScopStatement,
+    run: Sequence[ScopStatement],
+    variables: Mapping[str, ScopArray],
+    together: Sequence[ScopStatement],
 ) -> ScopStatement:
-    """Return a statement whose value carries out what gives its variables, each time under another name."""
-    both, current, steps = result, dict[str, Local](), list[Step]()
-    for statement in run[: run.index(result)]:
+    """Return a statement whose value carries out what gives its variables, each time under another name.
+
+    ``together``: results that have the same steps, which are carried out once.
+    """
+    both, current, steps, values = result, dict[str, Local](), list[Assign](), dict[str, Local]()
+    for statement in run[: run.index(together[-1]) + 1]:
         array = variables.get(statement.target.array)
-        if array is None:
+        if array is None and statement not in together:
             continue
         both, shift = appended_reads(both, statement)
-        value = as_stored(_over(statement, current, shift), array)
-        if isinstance(value, Local):
+        value = _over(statement, current, shift)
+        value = value if array is None else as_stored(value, array)
+        if not isinstance(value, Local):
+            name = "value" if array is None else array.name
+            steps.append(Assign(Local(f"{name}_{len(steps)}", value.type), value))
+            value = steps[-1].local
+        if array is None:
+            values[statement.name] = value
+        else:
             current[array.name] = value
-            continue
-        current[array.name] = Local(f"{array.name}_{len(steps)}", array.type)
-        steps.append(Assign(current[array.name], value))
-    left = _over(result, current, 0)
-    if not isinstance(left, Local):
-        steps.append(Assign(Local("value", left.type), left))
-        left = Local("value", left.type)
-    return _with_used_reads(replace(both, value=Procedure(useful(tuple(steps), left, _spoken), left)))
+    used = {step for value in values.values() for step in useful(tuple(steps), value, _spoken)}
+    body = tuple(step for step in steps if step in used)
+    return _with_used_reads(replace(both, value=Procedure(body, values[result.name])))
 
 
 def _over(statement: ScopStatement, current: Mapping[str, Local], shift: int) -> Expression:
