@@ -170,15 +170,17 @@ def _with_kept_loads(code: Code, names: Names) -> _Body:
     """
     found: list[Statement] = []
     kept: set[str] = set()
+    known: set[Load] = set()
     registers = {s.name for s in walk(code) if isinstance(s, Array)}
     for statement in code:
+        known.update(_surely_loaded(statement))
         if not isinstance(statement, While):
             found.append(statement)
             continue
         by_load: dict[Load, Load] = {}
         types = _types_of(statement.body)
         for load in dict.fromkeys(_loaded_each_time(statement.body)):
-            if load.array in registers:
+            if load.array in registers or load in known:
                 continue
             register = Array(
                 name=names.of((object(),), f"{load.array}_here"),
