@@ -439,6 +439,9 @@ def _keep(row: Row) -> None:
 def main(
     names: tuple[str, ...], first: bool, dense: bool, old: bool, maps: bool, jobs: int, update: bool
 ) -> None:
+    layers = {case.name for case in cases()}
+    if unknown := [name for name in names if not any(layer.startswith(name) for layer in layers)]:
+        raise click.BadParameter(f"no layer's name begins with {unknown[0]!r}: {', '.join(sorted(layers))}")
     with crew_of(jobs) as crew:
         _run(names, first, dense, old, maps, update, crew)
 
