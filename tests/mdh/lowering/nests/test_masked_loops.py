@@ -42,6 +42,7 @@ IN_VECTORS = {
         while (s > 0) { if (s & 1) c += s; else { c ^= s; s--; } s /= 2; }
         r[i] = c;""",
     "data choose before": "int s = r[key % n] & 255, c = 0; while (s > 1) { s /= 2; c++; } b[i] = c;",
+    "divides behind it": "int x = key, c = 1; while (x > 2) { x -= 2; c += x; } r[i] = c * 99 / (key + x);",
     "loads in each iteration": "int s = 0, m = 9; while (m > key) { s += k[i] / 2 + m; m--; } r[i] = s;",
 }
 EXTREMES = {

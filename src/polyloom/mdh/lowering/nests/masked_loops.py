@@ -9,8 +9,9 @@
 
 The rest of the points go one by one. What nothing reads behind a loop changes in lanes that are through, too,
 so that nothing waits for what is chosen. What a lane would not have loaded no lane loads, so loops with such
-loads stay as they are; those too whose operations have no vectors. Loops along rows that nothing inside ends go
-so, too, where compilers of C make slower code: of minima and maxima of floats, and of functions.
+loads stay as they are; those too that repeat operations which vectors have not. Loops along rows in which no
+data end a loop go so, too, where compilers of C make slower code: of minima and maxima of floats, and of
+functions.
 
 Source: Allen, Kennedy, Porterfield and Warren, Conversion of control dependence to data dependence (POPL
 1983). Not in the papers.
@@ -127,10 +128,8 @@ def _has_quicker_lanes(loop: For, inside: Sequence[Statement]) -> bool:
     values = [value for s in inside for value in values_of(s)]
     loads = [load for value in values for load in value.loads]
     stored = [Load(s.array, s.subscripts) for s in inside if isinstance(s, Store)]
-    parts = (part for value in values for part in parts_of(value.expression))
-    return any(map(_is_quicker, parts)) and all(
-        _is_along(place, loop.iterator) for place in (*loads, *stored)
-    )
+    is_near = all(_is_along(place, loop.iterator) for place in (*loads, *stored))
+    return is_near and any(map(_is_quicker, _parts(inside))) and all(map(_has_vectors, _parts(inside)))
 
 
 def _is_quicker(part: Expression) -> bool:
@@ -223,11 +222,16 @@ def _lanes(body: _Body, vector_bytes: int) -> int:
     registers = {s.name for s in inside if isinstance(s, Array)}
     if not _Loads(registers, body.kept).are_sure(body.code):
         return 0
-    parts = [part for s in inside for value in values_of(s) for part in parts_of(value.expression)]
-    kinds = {part.type for part in parts} | {s.type for s in inside if isinstance(s, Array)}
-    if ElementType.FLOAT16 in kinds or not all(map(_has_vectors, parts)):
+    kinds = {part.type for part in _parts(inside)} | {s.type for s in inside if isinstance(s, Array)}
+    again = [s for loop in inside if isinstance(loop, While) for s in walk((loop,))]
+    if ElementType.FLOAT16 in kinds or not all(map(_has_vectors, _parts(again))):
         return 0
     return vector_bytes // max(kind.size for kind in kinds)
+
+
+def _parts(statements: Sequence[Statement]) -> Iterator[Expression]:
+    """Yield the parts of all that statements themselves compute."""
+    return (part for s in statements for value in values_of(s) for part in parts_of(value.expression))
 
 
 def _has_lanes(statement: Statement) -> bool:
