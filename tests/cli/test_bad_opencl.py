@@ -36,7 +36,7 @@ WRONG = {
     "c-preprocessor": (1, '#include "nothere.h"\nvoid f(int n, int x[n]) { x[0] = n; }\n'),
     "c-no-function": (1, "int x;\n"),
     "c-loop": (3, "void f(int n, int x[n]) { for (int i = 1; i < n; i *= 2) x[i] = 0; }\n"),
-    "c-while": (3, "void f(int n, int x[n]) { while (x[0] < n) x[0]++; }\n"),
+    "c-while": (3, "void f(int n, int x[n]) { while (x[0] < n) { x[0]++; x[x[0]] = n; } }\n"),
     "c-call": (3, "int g(int);\nvoid f(int n, int x[n]) { for (int i = 0; i < n; i++) x[i] = g(i); }\n"),
 }
 
