@@ -109,17 +109,33 @@ oport_map: {{ y[h, w, k] -> [PE[{width}, k//{ks}] -> index[h, w, k mod {ks}]] }}
     return Case(name, size, layer, text, "x")
 
 
-def _of_channels(name: str, size: str, pes: tuple[int, int], n: int, body: str, out: int) -> Case:
-    """A channel for each PE: ``body`` with its loops; from the north, to the south."""
+def _of_channels(
+    name: str, size: str, pes: tuple[int, int], n: int, body: str, out: int, *, both: bool = False
+) -> Case:
+    """A channel for each PE: ``body`` with its loops; from the north, to the south.
+
+    ``both``: channels of the northern half come and go in the north, the others in the south.
+    """
     width, height = pes
     c = width * height
     filters = f", float16 W[3][3][{c}]" if "W[" in body else ""
     layer = f"""lair layer(): float16 x[{c}][{n}][{n}]{filters} -> float16 y[{c}][{out}][{out}]
 {{ all (c, h, w, rh, rw) in ({c}, {out}, {out}, {3 if filters else 2}, {3 if filters else 2}) {body} }}"""
+    north, south = f"PE[c//{height}, -1]", f"PE[c//{height}, {height}]"
+    index = f"index[c mod {height}, h, w]"
+
+    def ports(array: str, whole: str) -> str:
+        if not both:
+            return f"{array}[c, h, w] -> [{whole} -> {index}]"
+        half = height // 2
+        first, last = f"c mod {height} < {half}", f"c mod {height} >= {half}"
+        sides = ((north, first), (south, last))
+        return "; ".join(f"{array}[c, h, w] -> [{side} -> {index}] : {where}" for side, where in sides)
+
     text = f"""size: {{ PE[{width}, {height}] }}
 compute_map: {{ layer[c, h, w, rh, rw] -> PE[c//{height}, c mod {height}] }}
-iport_map: {{ x[c, h, w] -> [PE[c//{height}, -1] -> index[c mod {height}, h, w]] }}
-oport_map: {{ y[c, h, w] -> [PE[c//{height}, {height}] -> index[c mod {height}, h, w]] }}
+iport_map: {{ {ports("x", north)} }}
+oport_map: {{ {ports("y", south)} }}
 """
     return Case(name, size, layer, text)
 
@@ -285,9 +301,10 @@ def cases() -> Iterator[Case]:
         yield _convolution("convolution 3 x 3, stride 2", shape, (16, 16), (2, 4, n, 3, 2))
     for n in (64, 80):
         depthwise = "y[c][h][w] += x[c][h + rh][w + rw] * W[rh][rw][c]"
-        yield _of_channels("depthwise 3 x 3", f"{n} x {n}, 256 channels", (64, 4), n, depthwise, n - 2)
+        size = f"{n} x {n}, 256 channels"
+        yield _of_channels("depthwise 3 x 3", size, (64, 4), n, depthwise, n - 2, both=True)
         pooling = "y[c][h][w] max= x[c][2*h + rh][2*w + rw]"
-        yield _of_channels("max pooling", f"{n} x {n}, 256 channels", (64, 4), n, pooling, n // 2)
+        yield _of_channels("max pooling", size, (64, 4), n, pooling, n // 2)
     for n in (28, 36):
         yield _transposed(f"{n} x {n}, 32 to 16 channels", (16, 16), 2, n)
     for size, rows, columns in (("256 x 1024", 16, 64), ("320 x 1536", 20, 96)):
