@@ -40,7 +40,7 @@ REFUSED = {
     "skipped": "int i = 0; while (i < n) { if (y[i] > 3) { if (i) continue; x[i] = 2; } x[i] += 1; i++; }",
     "in the middle": "int i = 0; while (i < n) { if (y[i]) i++; x[i] = 1; }",
     "twice": "while (n--) { x[n] = 1; n--; }",
-    "of data": "while (*x) x++;",
+    "of data": "while (*x) *x++ = 1;",
     "address": "int *p = &n; while (n--) x[n] = 1;",
     "no end": "int i = 0; while (i < n) x[i] = 1;",
     "another in the body": "enum { k = 3 }; int i = 0; while (i < n) { enum { k = 1 }; x[i] = 1; i += k; }",
