@@ -28,8 +28,10 @@ def assignments(steps: Sequence[Step]) -> Iterator[Assign]:
 
 def goes_by_points(*expressions: Expression) -> bool:
     """Whether steps are more than assignments, or choose elements: points do not go through them together."""
-    parts = [part for e in expressions for part in walk(e)]
-    steps = (step for part in parts if isinstance(part, Procedure) for step in part.body)
+    procedures = [part for e in expressions for part in walk(e) if isinstance(part, Procedure)]
+    if not procedures:
+        return False
+    steps = (step for procedure in procedures for step in procedure.body)
     in_subscripts = any(isinstance(part, Local) for e in expressions for part in _outside(e))
     return in_subscripts or not all(isinstance(step, Assign) for step in steps)
 

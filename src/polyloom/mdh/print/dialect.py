@@ -235,6 +235,7 @@ MOVING = ("load", "store", "stream", "gather", "scatter", *INTERLEAVED.values(),
 ROUND_HALF = "round_half"
 
 ANY_LANE = "any"
+"""The helper of C that says whether any element of a mask is set."""
 SHORTS_MULTIPLIED = "mul_shorts"
 """The helper of C that multiplies vectors of integers of 32 bits that 16 have, the second without a sign."""
 

@@ -198,12 +198,16 @@ def _index_put(c: Call) -> Sequence[Value]:
     return only(transposed(found, [order.index(k) for k in range(x.rank)]))
 
 
+def _places_of_truths(c: Call, mask: Value) -> tuple[Value, Value]:
+    """Return truth values in a row as 1 and 0, and how many are true before each."""
+    digits = reshaped(c.b, cast(c.b, mask, ElementType.INT32, "digits"), [mask.size])
+    return digits, cumulative(c.b, digits, 0, strict=True, hint="places")
+
+
 def _masked_scatter_gradient(c: Call) -> Sequence[Value]:
     """The gradient by the source: of its n-th element what is at the n-th truth of the mask, else 0."""
     dy, sizes = c.input("grad_output"), c.numbers("sizes")
-    mask = expanded(c.input("mask"), dy.shape)
-    digits = reshaped(c.b, cast(c.b, mask, ElementType.INT32, "digits"), [mask.size])
-    before = cumulative(c.b, digits, 0, strict=True, hint="places")
+    digits, before = _places_of_truths(c, expanded(c.input("mask"), dy.shape))
     places = mapped(c.b, lambda n, digit: scalar.select(scalar.equal(digit, 0), -1, n), before, digits)
     found = rows_combined(c.b, reshaped(c.b, dy, [dy.size]), places, prod(sizes), Combine.ADD)
     return only(reshaped(c.b, found, sizes))
@@ -271,8 +275,7 @@ def _masked_scatter(c: Call) -> Sequence[Value]:
     x, mask = expanded(c.input(), shape), expanded(mask, shape)
     if x.size == 0 or source.size == 0:
         return only(x)
-    digits = reshaped(c.b, cast(c.b, mask, ElementType.INT32, "digits"), [mask.size])
-    places = cumulative(c.b, digits, 0, strict=True, hint="places")
+    _, places = _places_of_truths(c, mask)
     new = gathered(c.b, reshaped(c.b, source, [source.size]), places)
     return only(mapped(c.b, scalar.select, mask, reshaped(c.b, new, shape), x))
 

@@ -78,10 +78,10 @@ def _with_steps_of(scop: Scop, run: Sequence[ScopStatement]) -> Scop:
     results = [s for s in run if s.target.array not in variables and _reads(s) & variables.keys()]
     if not results or not _may_wait(run, variables, results[-1]):
         return scop
+    if max(_written(run, variables, results)) <= LONGEST_TEXT:
+        return scop
     together = results if _may_be_together(run, variables, results[-1]) else ()
     made = {s.name: _with_own_steps(s, run, variables, together or (s,)) for s in results}
-    if max(_written(s.value) for s in made.values()) <= LONGEST_TEXT:
-        return scop
     if not together and sum(_steps(s) for s in made.values()) > MOST_TIMES * len(run):
         return scop
     statements = tuple(made.get(s.name, s) for s in scop.statements)
@@ -205,15 +205,20 @@ def _with_used_reads(statement: ScopStatement) -> ScopStatement:
     )
 
 
-def _written(value: Expression) -> float:
-    """Return how many instructions a value takes with each variable written out wherever it is used."""
-    assert isinstance(value, Procedure)
-    sizes: dict[Local, float] = {}
-    for step in value.body:
-        assert isinstance(step, Assign)
-        inner = (sizes[part] for part in walk(step.value) if isinstance(part, Local))
-        sizes[step.local] = instructions(step.value) + sum(inner)
-    return sizes[value.result]
+def _written(
+    run: Sequence[ScopStatement], variables: Mapping[str, ScopArray], results: Sequence[ScopStatement]
+) -> Iterator[float]:
+    """Yield how many instructions results take with each variable written out wherever it is used."""
+    sizes: dict[str, float] = {}
+    for statement in run:
+        array = variables.get(statement.target.array)
+        value = statement.value if array is None else as_stored(statement.value, array)
+        read = (statement.reads[part.position].array for part in walk(value) if isinstance(part, Read))
+        size = instructions(value) + sum(sizes.get(name, 0) for name in read)
+        if array is not None:
+            sizes[array.name] = size
+        elif statement in results:
+            yield size
 
 
 def _steps(statement: ScopStatement) -> int:
